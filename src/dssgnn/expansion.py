@@ -1,0 +1,150 @@
+"""What every system returns and every readout reads: a distribution over each node's logits."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dssgnn.errors import InputError
+from dssgnn.spectral import exact_size, gauss_hermite, hermite_basis
+from dssgnn.validation import check_count
+
+__all__ = ["ChaosExpansion"]
+
+
+class ChaosExpansion:
+    r"""Logits as random variables, :math:`z_i(\omega) = \sum_{n=0}^P Z_{i,n} \Psi_n(\omega)`.
+
+    The one representation that every readout of the paper's section 3.2 is taken from. A deterministic
+    classifier is the expansion of order 0. Every readout is deterministic and differentiable, and finite for
+    logits of any size that their type can hold.
+
+    Args:
+        coefficients: ``Z [N, P+1, C]``.
+        quadrature_size: nodes ``S`` of the rule that the readouts average over; ``max(4, P+1)`` where it is
+            not given.
+
+    Raises:
+        InputError: if the coefficients are not ``[N, P+1, C]``.
+
+    Example:
+        >>> z = ChaosExpansion(torch.tensor([[[2.0, 0.0], [1.0, 0.0]]]))
+        >>> z
+        ChaosExpansion(num_nodes=1, chaos_order=1, num_classes=2, quadrature_size=4)
+        >>> z.mean, z.variance
+        (tensor([[2., 0.]]), tensor([[1., 0.]]))
+        >>> z.predictive()
+        tensor([[0.8447, 0.1553]])
+    """
+
+    def __init__(self, coefficients: Tensor, quadrature_size: int | None = None) -> None:
+        if coefficients.dim() != 3 or coefficients.size(1) < 1 or coefficients.size(2) < 1:
+            raise InputError(f"coefficients must have shape [N, P+1, C], got {list(coefficients.shape)}")
+        self.coefficients = coefficients
+        if quadrature_size is None:
+            quadrature_size = max(4, exact_size(self.chaos_order))
+        self.quadrature_size = check_count(quadrature_size, "quadrature_size", minimum=1)
+
+    @property
+    def num_nodes(self) -> int:
+        """``N``."""
+        return self.coefficients.size(0)
+
+    @property
+    def chaos_order(self) -> int:
+        """``P``."""
+        return self.coefficients.size(1) - 1
+
+    @property
+    def num_classes(self) -> int:
+        """``C``."""
+        return self.coefficients.size(2)
+
+    @property
+    def mean(self) -> Tensor:
+        """The mean logit ``Z_0 [N, C]``."""
+        return self.coefficients[:, 0]
+
+    @property
+    def variance(self) -> Tensor:
+        """The variance of each logit ``[N, C]``, the diagonal of the covariance."""
+        return self.coefficients[:, 1:].square().sum(dim=1)
+
+    @property
+    def covariance(self) -> Tensor:
+        r""":math:`\Sigma_{z_i} = \sum_{n \ge 1} Z_{i,n} Z_{i,n}^T` (eq. logit_covariance), ``[N, C, C]``."""
+        higher = self.coefficients[:, 1:]
+        return higher.transpose(1, 2) @ higher
+
+    @property
+    def chaos_energy(self) -> Tensor:
+        r""":math:`\mathcal{E}_i = \mathrm{tr}\,\Sigma_{z_i}` (eq. logit_covariance), ``[N]``."""
+        return self.coefficients[:, 1:].square().sum(dim=(1, 2))
+
+    @property
+    def penalized_energy(self) -> Tensor:
+        """The energy ``[N]`` that the regulariser of eq. loss_base acts on."""
+        return self.chaos_energy
+
+    def at(self, omega: Tensor) -> Tensor:
+        """The logits ``[len(omega), N, C]`` at points of the Gaussian factor."""
+        basis = hermite_basis(omega.to(self.coefficients), self.chaos_order)  # [W, P+1]
+        n, q, c = self.coefficients.shape
+        flat = self.coefficients.transpose(0, 1).reshape(q, n * c)
+        return (basis @ flat).view(-1, n, c)
+
+    def log_softmax(self) -> tuple[Tensor, Tensor]:
+        """Log-probabilities ``[S, N, C]`` at the quadrature nodes, and the rule's log-weights ``[S]``."""
+        nodes, weights = gauss_hermite(self.quadrature_size, device=self.coefficients.device)
+        # In float64 a weight of a large rule does not underflow, as it would in float32.
+        return self.at(nodes).log_softmax(dim=-1), weights.log().to(self.coefficients.dtype)
+
+    def log_predictive(self) -> Tensor:
+        """The logarithm of `predictive`, ``[N, C]``, exact where a probability is too small to hold."""
+        values, log_weights = self.log_softmax()
+        return torch.logsumexp(values + log_weights[:, None, None], dim=0)
+
+    def predictive(self) -> Tensor:
+        r"""The distribution that users see: :math:`\bar p_i = \sum_s \mu_s\,\mathrm{softmax}(z_i^{(s)})`.
+
+        Eq. predictive_average; ``[N, C]``, on the simplex because the weights are positive.
+        """
+        values, log_weights = self.log_softmax()
+        return torch.einsum("s,snc->nc", log_weights.exp(), values.exp())
+
+    def energy(self, temperature: float = 1.0) -> Tensor:
+        r"""The out-of-distribution score :math:`-T \log\sum_c \exp(Z_{i,0,c}/T)` (eq. energy_score), ``[N]``."""
+        if not temperature > 0:
+            raise InputError(f"temperature must be positive, got {temperature!r}")
+        return -temperature * torch.logsumexp(self.mean / temperature, dim=-1)
+
+    def entropy(self) -> Tensor:
+        """The entropy of the predictive distribution in nats, ``[N]``."""
+        return _entropy(self.predictive())
+
+    def mutual_information(self) -> Tensor:
+        """Entropy of the mean minus mean of the entropies over the quadrature nodes, ``[N]``, never negative."""
+        values, log_weights = self.log_softmax()
+        probabilities, weights = values.exp(), log_weights.exp()
+        within = torch.einsum("s,sn->n", weights, _entropy(probabilities))
+        mean = torch.einsum("s,snc->nc", weights, probabilities)
+        return (_entropy(mean) - within).clamp_min(0)
+
+    def detach(self) -> "ChaosExpansion":
+        """The same expansion, cut from the graph of gradients."""
+        return ChaosExpansion(self.coefficients.detach(), self.quadrature_size)
+
+    def to(self, *args: Any, **kwargs: Any) -> "ChaosExpansion":
+        """The same expansion on another device or in another precision."""
+        return ChaosExpansion(self.coefficients.to(*args, **kwargs), self.quadrature_size)
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}(num_nodes={self.num_nodes}, chaos_order={self.chaos_order}, "
+            f"num_classes={self.num_classes}, quadrature_size={self.quadrature_size})"
+        )
+
+
+def _entropy(probabilities: Tensor) -> Tensor:
+    terms: Tensor = torch.special.entr(probabilities)
+    return terms.sum(dim=-1)

@@ -1,0 +1,141 @@
+r"""Polynomial filters of a sparse operator, with the adjoint run backwards instead of a tape.
+
+For :math:`Y_{r,n} = \sum_k \theta_{r,n,k} T_k(\tilde L) H_n` only ``H`` is kept for the backward pass. With the
+incoming gradient ``G``, one recurrence on :math:`\tilde L^T` gives both gradients:
+
+.. math::
+    \partial H_n = \sum_{r,k} \theta_{r,n,k} T_k(\tilde L^T) G_{r,n}, \qquad
+    \partial \theta_{r,n,k} = \langle T_k(\tilde L^T) G_{r,n},\, H_n \rangle .
+
+The memory kept does not depend on the degree, and with one branch the backward pass costs as many sparse
+products as the forward pass.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Literal, get_args
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from dssgnn.errors import InputError
+
+__all__ = ["Basis", "multiply", "polynomial_filter"]
+
+Basis = Literal["chebyshev", "monomial"]
+
+
+def polynomial_filter(
+    matrix: Tensor,
+    transposed: Tensor,
+    h: Tensor,
+    theta: Tensor,
+    basis: Basis = "chebyshev",
+    lambda_max: float = 2.0,
+) -> Tensor:
+    r"""Apply ``R`` polynomials an order to a chaos state, all from one recurrence.
+
+    Args:
+        matrix: :math:`\tilde L` as CSR ``[N, N]``.
+        transposed: its transpose as CSR (the same object where it is symmetric).
+        h: state ``[N, Q, d]``; computed in the matrix's type, also under autocast.
+        theta: coefficients ``[R, Q, K+1]``.
+        basis: :math:`T_k(\tilde L)` or :math:`\hat A^k`.
+        lambda_max: the bound that :math:`\tilde L` was rescaled with; ``"monomial"`` undoes it.
+
+    Returns:
+        ``[N, R, Q, d]``.
+    """
+    if basis not in get_args(Basis):
+        raise InputError(f"basis must be 'chebyshev' or 'monomial', got {basis!r}")
+    if h.dim() != 3 or theta.dim() != 3 or theta.size(1) != h.size(1):
+        raise InputError(
+            f"filter needs a state [N, Q, d] and coefficients [R, Q, K+1], got {list(h.shape)} and {list(theta.shape)}"
+        )
+    dtype = matrix.dtype
+    return _PolynomialFilter.apply(  # type: ignore[no-untyped-call, no-any-return]
+        matrix, transposed, h.to(dtype), theta.to(dtype), basis, lambda_max
+    )
+
+
+class _PolynomialFilter(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        matrix: Tensor, transposed: Tensor, h: Tensor, theta: Tensor, basis: Basis, lambda_max: float
+    ) -> Tensor:
+        branches, orders, terms = theta.shape
+        out = h.new_zeros(h.size(0), branches, orders, h.size(2))
+        for k, power in enumerate(_powers(matrix, h.flatten(1), terms - 1, basis, lambda_max)):
+            for r in range(branches):
+                out[:, r].addcmul_(power.view_as(h), theta[r, :, k, None])
+        return out
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        _, transposed, h, theta, basis, lambda_max = inputs
+        ctx.save_for_backward(h, theta)
+        ctx.transposed, ctx.basis, ctx.lambda_max = transposed, basis, lambda_max
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        h, theta = ctx.saved_tensors
+        want_h, want_theta = ctx.needs_input_grad[2:4]
+        grad_h = torch.zeros_like(h) if want_h else None
+        grad_theta = torch.zeros_like(theta) if want_theta else None
+        degree = theta.size(2) - 1
+        for k, power in enumerate(
+            _powers(ctx.transposed, grad.flatten(1), degree, ctx.basis, ctx.lambda_max)
+        ):
+            power = power.view_as(grad)
+            for r in range(theta.size(0)):
+                if grad_h is not None:
+                    grad_h.addcmul_(power[:, r], theta[r, :, k, None])
+                if grad_theta is not None:
+                    grad_theta[r, :, k] = (power[:, r] * h).sum(dim=(0, 2))
+        return None, None, grad_h, grad_theta, None, None
+
+
+def _powers(matrix: Tensor, first: Tensor, degree: int, basis: Basis, lambda_max: float) -> Iterator[Tensor]:
+    """Yield the basis polynomials of the operator on ``first [N, W]``, in two buffers that are reused."""
+    first = first.contiguous()
+    with torch.autocast(first.device.type, enabled=False):
+        yield first
+        before, current = None, first
+        for k in range(1, degree + 1):
+            if basis == "monomial":
+                # Ahat = I - (lambda_max / 2)(L~ + I)
+                following = (
+                    torch.mul(current, 1 - lambda_max / 2) if lambda_max != 2 else torch.zeros_like(current)
+                )
+                following.addmm_(matrix, current, alpha=-lambda_max / 2)
+            elif before is None:
+                following = matrix @ current
+            elif k == 2:
+                following = torch.addmm(before, matrix, current, beta=-1, alpha=2)
+            else:
+                following = before.addmm_(matrix, current, beta=-1, alpha=2)
+            before, current = current, following
+            yield current
+
+
+def multiply(matrix: Tensor, transposed: Tensor, h: Tensor) -> Tensor:
+    """``matrix @ h`` along the first dimension of ``h [N, ...]``, differentiable in ``h``."""
+    h = h.to(matrix.dtype)
+    return _Multiply.apply(matrix, transposed, h)  # type: ignore[no-untyped-call, no-any-return]
+
+
+class _Multiply(torch.autograd.Function):
+    @staticmethod
+    def forward(matrix: Tensor, transposed: Tensor, h: Tensor) -> Tensor:
+        with torch.autocast(h.device.type, enabled=False):
+            flat = h.reshape(h.size(0), -1)
+            return (matrix @ flat).view(h.shape)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.matrix, ctx.transposed = inputs[0], inputs[1]
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[None, None, Tensor]:
+        return None, None, multiply(ctx.transposed, ctx.matrix, grad)

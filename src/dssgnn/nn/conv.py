@@ -1,0 +1,175 @@
+"""`DSSConv`: one layer on both spectral axes."""
+
+import warnings
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from dssgnn.errors import InputError
+from dssgnn.graph import GraphOperator, OperatorCache
+from dssgnn.nn.init import WeightInit, check_choice, init_weight
+from dssgnn.nn.projection import Activation, evaluate_activate_project, resolve_activation
+from dssgnn.spectral import exact_size, initial_filters, projection_tables
+from dssgnn.spectral.chebyshev import FilterInit
+from dssgnn.validation import check_count
+
+__all__ = ["Branches", "DSSConv", "resolve_quadrature"]
+
+Branches = Literal["sum", "concat"]
+
+
+def resolve_quadrature(size: int | None, chaos_order: int, gate_order: int) -> int:
+    """The number of quadrature nodes: ``max(4, ceil((P_g + 2P + 1)/2))`` where none is asked for."""
+    needed = exact_size(chaos_order, gate_order)
+    if size is None:
+        return max(4, needed)
+    check_count(size, "quadrature_size", minimum=1)
+    if size < needed:
+        warnings.warn(
+            f"quadrature_size={size} is less than the {needed} nodes that integrate chaos_order={chaos_order} "
+            f"and gate_order={gate_order} exactly: higher orders alias onto lower ones",
+            stacklevel=3,
+        )
+    return size
+
+
+class DSSConv(nn.Module):
+    r"""The doubly-spectral layer of `A Unified Uncertainty Representation for Graph Neural Networks`.
+
+    A state :math:`H(\omega) = \sum_{n \le P} H_n \Psi_n(\omega)` (eq. pce_state) is filtered along the graph
+    by two Chebyshev polynomials (eq. cheby_filters), mixed along the chaos axis by gates (eq. random_gates),
+    evaluated at ``S`` Gauss-Hermite nodes (eq. sample_preact), activated, and projected back
+    (eq. dss_projection_update):
+
+    .. math::
+        V_s &= \Big[ \sum_n \Psi_n(\omega_s) \big( \alpha_n(\omega_s)\, G_{lp} H_n
+               + \beta_n(\omega_s)\, G_{hp} H_n \big) \Big] W + b \\
+        H'_m &= \sum_s \mu_s\, \sigma(V_s)\, \Psi_m(\omega_s)
+
+    With constant gates both branches fold into one polynomial an order,
+    :math:`\theta_{n,k} = a_n c^{lp}_k + b_n c^{hp}_k`, so a layer costs ``max(K_lp, K_hp)`` sparse products
+    whatever the chaos order. ``W`` commutes with the filter and is applied on its narrower side.
+
+    Args:
+        in_channels: ``d``.
+        out_channels: ``d'``.
+        chaos_order: ``P``.
+        filter_orders: degrees ``(K_lp, K_hp)``.
+        gate_order: ``P_g``.
+        quadrature_size: ``S``; ``max(4, ceil((P_g + 2P + 1)/2))`` where it is not given.
+        activation: a name, any pointwise function, or ``None`` for a linear layer.
+        bias: add ``b`` before the activation.
+        filter_init: the response that the filters start from (`dssgnn.spectral.initial_filters`).
+        weight_init: ``"glorot"``, or ``"published"`` for the authors' non-zero mean.
+        branches: ``"sum"``, or ``"concat"`` to keep low and high apart through ``W``, then ``[2d, d']``.
+
+    Shapes:
+        - input: ``h [N, P+1, d]`` and a `GraphOperator` (or ``edge_index [2, E]``, ``edge_weight [E]``)
+        - output: ``[N, P+1, d']``
+
+    Example:
+        >>> edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> conv = DSSConv(8, 4, chaos_order=2)
+        >>> conv(torch.randn(3, 3, 8), edges).shape
+        torch.Size([3, 3, 4])
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        chaos_order: int,
+        *,
+        filter_orders: tuple[int, int] = (4, 4),
+        gate_order: int = 0,
+        quadrature_size: int | None = None,
+        activation: str | Activation | None = "relu",
+        bias: bool = False,
+        filter_init: FilterInit = "lowpass",
+        weight_init: WeightInit = "glorot",
+        branches: Branches = "sum",
+    ) -> None:
+        super().__init__()
+        self.in_channels = check_count(in_channels, "in_channels", minimum=1)
+        self.out_channels = check_count(out_channels, "out_channels", minimum=1)
+        self.chaos_order = check_count(chaos_order, "chaos_order")
+        self.gate_order = check_count(gate_order, "gate_order")
+        if len(filter_orders) != 2:
+            raise InputError(f"filter_orders must be two degrees (K_lp, K_hp), got {filter_orders!r}")
+        low, high = (check_count(k, "filter_orders") for k in filter_orders)
+        check_choice(branches, Branches, "branches")
+        self.filter_orders = (low, high)
+        self.quadrature_size = resolve_quadrature(quadrature_size, chaos_order, gate_order)
+        self.activation = resolve_activation(activation)
+        self.filter_init, self.weight_init, self.branches = filter_init, weight_init, branches
+
+        self.low_coefficients = nn.Parameter(torch.empty(low + 1))  # c^(lp)
+        self.high_coefficients = nn.Parameter(torch.empty(high + 1))  # c^(hp)
+        self.low_gates = nn.Parameter(torch.empty(chaos_order + 1, gate_order + 1))  # a
+        self.high_gates = nn.Parameter(torch.empty(chaos_order + 1, gate_order + 1))  # b
+        self.weight = nn.Parameter(
+            torch.empty(in_channels * (2 if branches == "concat" else 1), out_channels)
+        )
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self._operator = OperatorCache()
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Start again: filters by name, gates 0.7 and 0.3, weights drawn, bias zero."""
+        low, high = initial_filters(self.filter_init, self.filter_orders)
+        self.low_coefficients.copy_(low)
+        self.high_coefficients.copy_(high)
+        for gates, start in ((self.low_gates, 0.7), (self.high_gates, 0.3)):
+            gates.zero_()
+            gates[:, 0] = start
+        init_weight(self.weight, self.weight_init)
+        if self.bias is not None:
+            self.bias.zero_()
+
+    def forward(self, h: Tensor, graph: GraphOperator | Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Update the state ``h [N, P+1, in]`` to ``[N, P+1, out]``."""
+        if h.dim() != 3 or h.size(1) != self.chaos_order + 1 or h.size(2) != self.in_channels:
+            expected = f"[N, {self.chaos_order + 1}, {self.in_channels}]"
+            raise InputError(f"the state must have shape {expected}, got {list(h.shape)}")
+        operator = self._operator(graph, h, edge_weight)
+        theta, evaluation, projection = self._transfer(h)
+        if self.branches == "concat":
+            low, high = operator.filter(h, theta).unbind(1)  # [N, P+1, in] each
+            low_weight, high_weight = self.weight.chunk(2)
+            u = torch.stack([low @ low_weight, high @ high_weight], dim=1)
+            u = u.sum(dim=1) if self.gate_order == 0 else u.flatten(1, 2)
+        elif self.out_channels <= self.in_channels:
+            u = operator.filter(h @ self.weight, theta).flatten(1, 2)
+        else:
+            u = operator.filter(h, theta).flatten(1, 2) @ self.weight
+        exact = self.quadrature_size >= exact_size(self.chaos_order)
+        if self.activation is None and self.bias is None and self.gate_order == 0 and exact:
+            return u  # evaluating and projecting a polynomial that the rule integrates gives it back
+        return evaluate_activate_project(u, evaluation, projection, self.activation, self.bias)
+
+    def _transfer(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Filter coefficients ``[R, P+1, K+1]``, evaluation ``[S, M]`` and projection ``[P+1, S]``."""
+        order, dtype = self.chaos_order, self.weight.dtype
+        highest = max(order, self.gate_order)
+        basis, projection = projection_tables(highest, self.quadrature_size, dtype, h.device)
+        evaluation, projection = basis[:, : order + 1], projection[: order + 1]
+        terms = max(self.filter_orders) + 1
+        low = nn.functional.pad(self.low_coefficients, (0, terms - self.low_coefficients.numel()))
+        high = nn.functional.pad(self.high_coefficients, (0, terms - self.high_coefficients.numel()))
+        if self.gate_order == 0:
+            folded = torch.stack([self.low_gates * low, self.high_gates * high])  # [2, P+1, K+1]
+            theta = folded if self.branches == "concat" else folded.sum(dim=0, keepdim=True)
+            return theta, evaluation, projection
+        theta = torch.stack([low, high])[:, None].expand(2, order + 1, terms)
+        gates = basis[:, : self.gate_order + 1]  # Psi_r(omega_s)
+        alpha, beta = gates @ self.low_gates.T, gates @ self.high_gates.T  # [S, P+1]
+        return theta, torch.cat([evaluation * alpha, evaluation * beta], dim=1), projection
+
+    def __repr__(self) -> str:
+        return (
+            f"{type(self).__name__}({self.in_channels}, {self.out_channels}, chaos_order={self.chaos_order}, "
+            f"filter_orders={self.filter_orders}, gate_order={self.gate_order}, "
+            f"quadrature_size={self.quadrature_size})"
+        )

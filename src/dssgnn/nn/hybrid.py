@@ -1,0 +1,98 @@
+"""`DSSHybrid`: a doubly-spectral residual beside any encoder."""
+
+import torch
+from torch import Tensor, nn
+
+from dssgnn.errors import InputError
+from dssgnn.expansion import ChaosExpansion
+from dssgnn.graph import GraphOperator, OperatorCache
+from dssgnn.nn.network import DSSGNN
+from dssgnn.validation import check_count
+
+__all__ = ["DSSHybrid", "HybridExpansion"]
+
+
+class HybridExpansion(ChaosExpansion):
+    """The combined logits of a hybrid; remembers its branch, which alone is regularised."""
+
+    def __init__(self, coefficients: Tensor, branch: ChaosExpansion) -> None:
+        super().__init__(coefficients, branch.quadrature_size)
+        self.branch = branch
+
+    @property
+    def penalized_energy(self) -> Tensor:
+        """The chaos energy ``[N]`` of the branch's own coefficients ``Z_n``, not of ``g Z_n``."""
+        return self.branch.chaos_energy
+
+
+class DSSHybrid(nn.Module):
+    r"""Any encoder with a doubly-spectral residual branch (section 3.4).
+
+    .. math:: z_0 = \mathrm{base}(x, E) + g\, Z_0, \qquad z_n = g\, Z_n \quad (n \ge 1)
+
+    For the first ``warmup_epochs`` epochs the branch is not evaluated and neither its parameters nor ``g``
+    receive a gradient; the output is then the base's, an expansion of order 0. The training loop announces
+    each epoch with `start_epoch`; the epoch is a buffer, so a checkpoint knows its phase.
+
+    Args:
+        base: ``base(x, edge_index) -> logits [N, C]``.
+        branch: a `DSSGNN` with the same classes.
+        residual_scale: where ``g`` starts.
+        warmup_epochs: how long the base trains alone.
+
+    Example:
+        >>> from dssgnn.nn import make_encoder
+        >>> hybrid = DSSHybrid(make_encoder("gcn", 5, 16, 3), DSSGNN(5, 16, 3), warmup_epochs=1)
+        >>> x, edges = torch.randn(2, 5), torch.tensor([[0, 1], [1, 0]])
+        >>> hybrid(x, edges).chaos_order
+        0
+        >>> hybrid.start_epoch(1)
+        >>> hybrid(x, edges).chaos_order
+        2
+    """
+
+    epoch: Tensor
+
+    def __init__(
+        self, base: nn.Module, branch: DSSGNN, *, residual_scale: float = 0.1, warmup_epochs: int = 50
+    ) -> None:
+        super().__init__()
+        self.base = base
+        self.branch = branch
+        self.residual_start = residual_scale
+        self.residual_scale = nn.Parameter(torch.tensor(float(residual_scale)))
+        self.warmup_epochs = check_count(warmup_epochs, "warmup_epochs")
+        self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))
+        self._operator = OperatorCache()
+
+    @property
+    def warming_up(self) -> bool:
+        """Whether the base still trains alone."""
+        return int(self.epoch) < self.warmup_epochs
+
+    @torch.no_grad()
+    def start_epoch(self, epoch: int) -> None:
+        """Tell the model which epoch (from 0) begins."""
+        self.epoch.fill_(epoch)
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Start again, in the warm-up phase."""
+        self.base.reset_parameters()  # type: ignore[operator]
+        self.branch.reset_parameters()
+        self.residual_scale.fill_(self.residual_start)
+        self.epoch.zero_()
+
+    def forward(self, x: Tensor, graph: GraphOperator | Tensor) -> ChaosExpansion:
+        """Expand the combined logits; the base is given the graph's edges as they were read."""
+        operator = self._operator(graph, x)
+        logits = self.base(x, operator.edge_index)
+        if self.warming_up:
+            return ChaosExpansion(logits[:, None], self.branch.quadrature_size)
+        branch = self.branch(x, operator)
+        if branch.mean.shape != logits.shape:
+            got, want = list(logits.shape), list(branch.mean.shape)
+            raise InputError(f"the base returned logits {got}, the branch expects {want}")
+        scaled = self.residual_scale * branch.coefficients
+        combined = torch.cat([logits[:, None] + scaled[:, :1], scaled[:, 1:]], dim=1)
+        return HybridExpansion(combined, branch)

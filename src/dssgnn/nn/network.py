@@ -1,0 +1,277 @@
+"""`DSSGNN`: lift, doubly-spectral layers, readout."""
+
+from typing import Literal, TypedDict
+
+import torch
+from torch import Tensor, nn
+
+from dssgnn.errors import InputError
+from dssgnn.expansion import ChaosExpansion
+from dssgnn.graph import GraphOperator, OperatorCache
+from dssgnn.nn.conv import Branches, DSSConv, resolve_quadrature
+from dssgnn.nn.init import WeightInit, check_choice, init_weight
+from dssgnn.nn.projection import Activation, evaluate_activate_project, resolve_activation
+from dssgnn.spectral import projection_tables
+from dssgnn.spectral.chebyshev import FilterInit
+from dssgnn.validation import FeatureCheck, check_count
+
+__all__ = ["DSSGNN"]
+
+Propagation = Literal["every", "first"]
+Readout = Literal["linear", "filtered"]
+Lift = Literal["separate", "shared"]
+
+
+class DSSGNN(nn.Module):
+    r"""The network of the paper's section 3: features in, a chaos expansion of every node's logits out.
+
+    .. math::
+        H_n^{(0)} = X W_{in}^{(n)}, \qquad H^{(l+1)} = \mathrm{DSSConv}(H^{(l)}), \qquad
+        Z_n = H_n^{(L)} W_{out}
+
+    Args:
+        in_channels: features a node.
+        hidden_channels: width of every layer.
+        out_channels: classes ``C``.
+        num_layers: ``L`` activated layers; with ``readout="filtered"`` the last of them is the output.
+        chaos_order: ``P``; 0 is a deterministic spectral network.
+        filter_orders: degrees ``(K_lp, K_hp)``.
+        gate_order: ``P_g``.
+        quadrature_size: ``S``, of the layers and of the readouts.
+        propagation: filter in ``"every"`` layer, or in the ``"first"`` alone (the rest evaluate, activate and
+            project without the graph).
+        readout: ``"linear"`` (the paper), or ``"filtered"``: the last layer is linear, filters, and maps to
+            ``C`` (the authors' code).
+        residual: ``True`` adds :math:`H_m R` with a learned ``R`` to every activated layer, ``"identity"``
+            adds :math:`H_m`.
+        norm: ``"batch"`` normalises every order of every activated layer after its projection.
+        dropout: between layers.
+        input_dropout: on ``x``.
+        lift_dropout: on the lifted channels.
+        activation: a name or any pointwise function.
+        bias: biases in the layers and the readout.
+        lift: ``"separate"`` matrices an order, or one ``"shared"`` with a learned gain an order (1, then 0.1).
+        filter_init: the response that the filters start from.
+        weight_init: ``"glorot"``, or ``"published"`` for the authors' non-zero mean.
+        branches: ``"sum"`` or ``"concat"`` in the first layer of ``propagation="first"``.
+
+    Example:
+        >>> model = DSSGNN(5, 16, 3)
+        >>> edges = torch.tensor([[0, 1], [1, 0]])
+        >>> model(torch.randn(2, 5), edges)
+        ChaosExpansion(num_nodes=2, chaos_order=2, num_classes=3, quadrature_size=4)
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        *,
+        num_layers: int = 2,
+        chaos_order: int = 2,
+        filter_orders: tuple[int, int] = (4, 4),
+        gate_order: int = 0,
+        quadrature_size: int | None = None,
+        propagation: Propagation = "every",
+        readout: Readout = "linear",
+        residual: bool | Literal["identity"] = False,
+        norm: Literal["batch"] | None = None,
+        dropout: float = 0.5,
+        input_dropout: float = 0.0,
+        lift_dropout: float = 0.0,
+        activation: str | Activation = "relu",
+        bias: bool = False,
+        lift: Lift = "separate",
+        filter_init: FilterInit = "lowpass",
+        weight_init: WeightInit = "glorot",
+        branches: Branches = "sum",
+    ) -> None:
+        super().__init__()
+        self.in_channels = check_count(in_channels, "in_channels", minimum=1)
+        check_count(hidden_channels, "hidden_channels", minimum=1)
+        self.out_channels = check_count(out_channels, "out_channels", minimum=1)
+        check_count(num_layers, "num_layers", minimum=1)
+        self.chaos_order = check_count(chaos_order, "chaos_order")
+        check_choice(propagation, Propagation, "propagation")
+        check_choice(readout, Readout, "readout")
+        check_choice(lift, Lift, "lift")
+        check_choice(norm, Literal[None, "batch"], "norm")
+        check_choice(residual, Literal[True, False, "identity"], "residual")
+        if branches == "concat" and propagation != "first":
+            raise InputError("branches='concat' goes with propagation='first', got propagation='every'")
+        for name, rate in (
+            ("dropout", dropout),
+            ("input_dropout", input_dropout),
+            ("lift_dropout", lift_dropout),
+        ):
+            if not 0 <= rate < 1:
+                raise InputError(f"{name} must be in [0, 1), got {rate!r}")
+        self.quadrature_size = resolve_quadrature(quadrature_size, chaos_order, gate_order)
+        if resolve_activation(activation) is None:
+            raise InputError(
+                "activation=None is for a single DSSConv; the network's layers need an activation"
+            )
+        self.dropout, self.input_dropout, self.lift_dropout = dropout, input_dropout, lift_dropout
+
+        layer: _LayerOptions = {
+            "quadrature_size": self.quadrature_size,
+            "bias": bias,
+            "weight_init": weight_init,
+        }
+        spectral: _SpectralOptions = {
+            "filter_orders": filter_orders,
+            "gate_order": gate_order,
+            "filter_init": filter_init,
+        }
+        self.lift = _Lift(in_channels, hidden_channels, chaos_order, lift, weight_init)
+        activated = num_layers - 1 if readout == "filtered" else num_layers
+        widths = [hidden_channels] * num_layers + [out_channels]
+        if readout == "linear":
+            widths[num_layers] = hidden_channels
+        layers: list[nn.Module] = []
+        for i in range(num_layers):
+            sigma = activation if i < activated else None
+            if i == 0 or propagation == "every":
+                layers.append(
+                    DSSConv(
+                        widths[i],
+                        widths[i + 1],
+                        chaos_order,
+                        activation=sigma,
+                        branches=branches if i == 0 else "sum",
+                        **layer,
+                        **spectral,
+                    )
+                )
+            else:
+                layers.append(_ChaosLinear(widths[i], widths[i + 1], chaos_order, activation=sigma, **layer))
+        self.layers = nn.ModuleList(layers)
+        # One BatchNorm1d over all orders at once is one BatchNorm1d an order.
+        width = (chaos_order + 1) * hidden_channels
+        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in range(activated if norm else 0))
+        self.residual = residual
+        self.residual_weights = nn.ParameterList(
+            torch.empty(hidden_channels, hidden_channels) for _ in range(activated if residual is True else 0)
+        )
+        self.weight_init: WeightInit = weight_init
+        self.readout_weight: nn.Parameter | None = None
+        self.readout_bias: nn.Parameter | None = None
+        if readout == "linear":
+            self.readout_weight = nn.Parameter(torch.empty(hidden_channels, out_channels))
+            self.readout_bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self._operator = OperatorCache()
+        self._check = FeatureCheck(in_channels)
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        """Start again."""
+        for module in (self.lift, *self.layers, *self.norms):
+            module.reset_parameters()
+        for weight in self.residual_weights:
+            init_weight(weight, "glorot")
+        if self.readout_weight is not None:
+            init_weight(self.readout_weight, self.weight_init)
+        if self.readout_bias is not None:
+            self.readout_bias.zero_()
+
+    def forward(self, x: Tensor, graph: GraphOperator | Tensor) -> ChaosExpansion:
+        """Expand the logits of every node.
+
+        Args:
+            x: features ``[N, in_channels]``, finite.
+            graph: a `GraphOperator`, or ``edge_index [2, E]``.
+
+        Returns:
+            A `ChaosExpansion` with coefficients ``[N, P+1, C]``.
+        """
+        self._check(x)
+        operator = self._operator(graph, x)
+        x = nn.functional.dropout(x, self.input_dropout, self.training)
+        h = nn.functional.dropout(self.lift(x), self.lift_dropout, self.training)
+        for i, layer in enumerate(self.layers):
+            if i > 0:
+                h = nn.functional.dropout(h, self.dropout, self.training)
+            following = layer(h, operator)
+            if i < len(self.norms):
+                following = self.norms[i](following.flatten(1)).view_as(following)
+            if self.residual and (i + 1 < len(self.layers) or self.readout_weight is not None):
+                following = following + (h if self.residual == "identity" else h @ self.residual_weights[i])
+            h = following
+        if self.readout_weight is not None:
+            h = nn.functional.dropout(h, self.dropout, self.training) @ self.readout_weight
+            if self.readout_bias is not None:
+                h = torch.cat([h[:, :1] + self.readout_bias, h[:, 1:]], dim=1)
+        return ChaosExpansion(h, self.quadrature_size)
+
+
+class _LayerOptions(TypedDict):
+    quadrature_size: int
+    bias: bool
+    weight_init: WeightInit
+
+
+class _SpectralOptions(TypedDict):
+    filter_orders: tuple[int, int]
+    gate_order: int
+    filter_init: FilterInit
+
+
+class _Lift(nn.Module):
+    """``H_n = X W_in^(n)``, or ``H_n = g_n X W_in`` with one matrix and a gain an order."""
+
+    def __init__(
+        self, in_channels: int, out_channels: int, chaos_order: int, kind: Lift, weight_init: WeightInit
+    ) -> None:
+        super().__init__()
+        self.weight_init: WeightInit = weight_init
+        matrices = 1 if kind == "shared" else chaos_order + 1
+        self.weight = nn.Parameter(torch.empty(matrices, in_channels, out_channels))
+        self.gains = nn.Parameter(torch.empty(chaos_order + 1)) if kind == "shared" else None
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        init_weight(self.weight, self.weight_init)
+        if self.gains is not None:
+            self.gains.fill_(0.1)
+            self.gains[0] = 1.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        matrices, _, width = self.weight.shape
+        h = (x @ self.weight.transpose(0, 1).flatten(1)).view(-1, matrices, width)
+        return h if self.gains is None else h * self.gains[:, None]
+
+
+class _ChaosLinear(nn.Module):
+    """A `DSSConv` without a graph: ``G_lp = I``, ``G_hp = 0``, gates 1."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        chaos_order: int,
+        *,
+        quadrature_size: int,
+        activation: str | Activation | None,
+        bias: bool,
+        weight_init: WeightInit,
+    ) -> None:
+        super().__init__()
+        self.chaos_order, self.quadrature_size = chaos_order, quadrature_size
+        self.activation = resolve_activation(activation)
+        self.weight_init: WeightInit = weight_init
+        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    @torch.no_grad()
+    def reset_parameters(self) -> None:
+        init_weight(self.weight, self.weight_init)
+        if self.bias is not None:
+            self.bias.zero_()
+
+    def forward(self, h: Tensor, graph: GraphOperator) -> Tensor:
+        tables = projection_tables(self.chaos_order, self.quadrature_size, self.weight.dtype, h.device)
+        return evaluate_activate_project(h @ self.weight, *tables, self.activation, self.bias)

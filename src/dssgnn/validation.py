@@ -1,0 +1,147 @@
+"""Elementary checks of tensors that enter from outside; each raises one `InputError` or returns nothing.
+
+Every room uses these: a file reader adds the file and the row, a module adds the argument's name.
+"""
+
+import weakref
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from dssgnn.errors import InputError
+
+__all__ = [
+    "FeatureCheck",
+    "check_count",
+    "check_edge_index",
+    "check_edge_weight",
+    "check_features",
+    "check_labels",
+    "check_mask",
+    "check_masks",
+]
+
+
+def check_count(value: object, name: str, *, minimum: int = 0) -> int:
+    """Return ``value`` as an integer that is at least ``minimum``."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+        raise InputError(f"{name} must be an integer >= {minimum}, got {value!r}")
+    return value
+
+
+def check_edge_index(edge_index: Tensor, num_nodes: int | None = None) -> None:
+    """Check that ``edge_index`` is ``[2, E]``, integer, and within ``0..num_nodes-1``."""
+    if not isinstance(edge_index, Tensor):
+        raise InputError(f"edge_index must be a tensor of shape [2, E], got {type(edge_index).__name__}")
+    if edge_index.dim() != 2 or edge_index.size(0) != 2:
+        raise InputError(f"edge_index must have shape [2, E], got {list(edge_index.shape)}")
+    if edge_index.dtype not in (torch.int64, torch.int32):
+        raise InputError(f"edge_index must hold int64 or int32, got {edge_index.dtype}")
+    if edge_index.numel() == 0:
+        return
+    low, high = (int(bound) for bound in torch.aminmax(edge_index))
+    if low < 0:
+        raise InputError(f"edge_index holds the negative node {low}; nodes are numbered from 0")
+    if num_nodes is not None and high >= num_nodes:
+        raise InputError(
+            f"edge_index names node {high}, but there are {num_nodes} nodes (0..{num_nodes - 1})"
+        )
+
+
+def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
+    """Check that weights are one finite, non-negative number an edge."""
+    if edge_weight.dim() != 1 or edge_weight.numel() != num_edges:
+        raise InputError(f"edge_weight must have shape [{num_edges}], got {list(edge_weight.shape)}")
+    if not edge_weight.is_floating_point():
+        raise InputError(f"edge_weight must be floating point, got {edge_weight.dtype}")
+    bad = ~torch.isfinite(edge_weight)
+    if bool(bad.any()):
+        raise InputError(
+            f"edge_weight of edge {_first(bad)} is {edge_weight[bad][0].item()}, expected finite"
+        )
+    bad = edge_weight < 0
+    if bool(bad.any()):
+        value = edge_weight[bad][0].item()
+        raise InputError(f"edge_weight of edge {_first(bad)} is {value:g}, expected non-negative weights")
+
+
+def check_features(x: Tensor, num_nodes: int | None = None, channels: int | None = None) -> None:
+    """Check that ``x`` is a finite floating-point matrix ``[N, channels]``."""
+    if not isinstance(x, Tensor):
+        raise InputError(f"x must be a tensor of shape [N, features], got {type(x).__name__}")
+    if x.dim() != 2:
+        raise InputError(f"x must have shape [N, features], got {list(x.shape)}")
+    if not x.is_floating_point():
+        raise InputError(f"x must be floating point, got {x.dtype}")
+    if channels is not None and x.size(1) != channels:
+        raise InputError(f"x has {x.size(1)} features, but the model was made for {channels}")
+    if num_nodes is not None and x.size(0) != num_nodes:
+        raise InputError(f"x has {x.size(0)} rows, but the graph has {num_nodes} nodes")
+    # A sum is finite only if every entry is, or if it overflows: the slow look runs then alone.
+    if not bool(torch.isfinite(x.sum())):
+        bad = ~torch.isfinite(x)
+        if bool(bad.any()):
+            row, column = (int(i) for i in bad.nonzero()[0])
+            raise InputError(f"x[{row}, {column}] is {x[row, column].item()}, expected finite features")
+
+
+class FeatureCheck:
+    """`check_features` for a module that sees the same tensor every epoch: it is read once.
+
+    Looking for NaN reads all of ``x`` and, on a GPU, waits for it.
+    """
+
+    def __init__(self, channels: int) -> None:
+        self.channels = channels
+        self._seen: weakref.ref[Tensor] | None = None
+        self._version = 0
+
+    def __call__(self, x: Tensor) -> None:
+        """Check ``x`` unless it is the tensor, unmodified, that passed last."""
+        if self._seen is not None and self._seen() is x and x._version == self._version:
+            return
+        check_features(x, channels=self.channels)
+        self._seen, self._version = weakref.ref(x), x._version
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FeatureCheck, (self.channels,)
+
+
+def check_labels(y: Tensor, num_nodes: int, num_classes: int, mask: Tensor | None = None) -> None:
+    """Check that the labels (of the nodes in ``mask``) are integers in ``0..num_classes-1``."""
+    if y.dim() != 1 or y.numel() != num_nodes:
+        raise InputError(f"y must have shape [{num_nodes}], got {list(y.shape)}")
+    if y.dtype != torch.int64:
+        raise InputError(f"y must hold int64 class numbers, got {y.dtype}")
+    bad = (y < 0) | (y >= num_classes)
+    if mask is not None:
+        bad &= mask
+    if bool(bad.any()):
+        node = _first(bad)
+        raise InputError(f"label of node {node} is {int(y[node])}, expected 0..{num_classes - 1}")
+
+
+def check_mask(mask: Tensor, num_nodes: int, name: str) -> None:
+    """Check that ``mask`` is boolean, one entry a node, and selects at least one node."""
+    if not isinstance(mask, Tensor) or mask.dtype != torch.bool or list(mask.shape) != [num_nodes]:
+        got = f"{mask.dtype} {list(mask.shape)}" if isinstance(mask, Tensor) else type(mask).__name__
+        raise InputError(f"{name} must be a boolean tensor of shape [{num_nodes}], got {got}")
+    if not bool(mask.any()):
+        raise InputError(f"{name} is empty, expected at least one node")
+
+
+def check_masks(num_nodes: int, **masks: Tensor) -> None:
+    """Check every mask as `check_mask` does, and that no two of them share a node."""
+    seen: dict[str, Tensor] = {}
+    for name, mask in masks.items():
+        check_mask(mask, num_nodes, name)
+        for other, previous in seen.items():
+            both = mask & previous
+            if bool(both.any()):
+                raise InputError(f"node {_first(both)} is in both {other} and {name}; masks must not overlap")
+        seen[name] = mask
+
+
+def _first(where: Tensor) -> int:
+    return int(where.nonzero()[0, 0])
