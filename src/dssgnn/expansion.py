@@ -1,6 +1,6 @@
 """What every system returns and every readout reads: a distribution over each node's logits."""
 
-from typing import Any
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -40,7 +40,9 @@ class ChaosExpansion:
     def __init__(self, coefficients: Tensor, quadrature_size: int | None = None) -> None:
         if coefficients.dim() != 3 or coefficients.size(1) < 1 or coefficients.size(2) < 1:
             raise InputError(f"coefficients must have shape [N, P+1, C], got {list(coefficients.shape)}")
-        self.coefficients = coefficients
+        # Layers may run in half precision; what is read from their output must not.
+        half = coefficients.dtype in (torch.bfloat16, torch.float16)
+        self.coefficients = coefficients.float() if half else coefficients
         if quadrature_size is None:
             quadrature_size = max(4, exact_size(self.chaos_order))
         self.quadrature_size = check_count(quadrature_size, "quadrature_size", minimum=1)
@@ -130,13 +132,13 @@ class ChaosExpansion:
         mean = torch.einsum("s,snc->nc", weights, probabilities)
         return (_entropy(mean) - within).clamp_min(0)
 
-    def detach(self) -> "ChaosExpansion":
-        """The same expansion, cut from the graph of gradients."""
-        return ChaosExpansion(self.coefficients.detach(), self.quadrature_size)
+    def map(self, function: Callable[[Tensor], Tensor]) -> "ChaosExpansion":
+        """The expansion with ``function`` applied to its coefficients (a cast, a move, a choice of rows)."""
+        return ChaosExpansion(function(self.coefficients), self.quadrature_size)
 
-    def to(self, *args: Any, **kwargs: Any) -> "ChaosExpansion":
-        """The same expansion on another device or in another precision."""
-        return ChaosExpansion(self.coefficients.to(*args, **kwargs), self.quadrature_size)
+    def __getitem__(self, nodes: Tensor | slice) -> "ChaosExpansion":
+        """The expansion of some nodes, by a mask, indices or a slice."""
+        return self.map(lambda z: z[nodes])
 
     def __repr__(self) -> str:
         return (

@@ -24,6 +24,8 @@ __all__ = ["Basis", "multiply", "polynomial_filter"]
 
 Basis = Literal["chebyshev", "monomial"]
 
+_LANES = 16  # floats in a cache line
+
 
 def polynomial_filter(
     matrix: Tensor,
@@ -63,12 +65,19 @@ class _PolynomialFilter(torch.autograd.Function):
     def forward(
         matrix: Tensor, transposed: Tensor, h: Tensor, theta: Tensor, basis: Basis, lambda_max: float
     ) -> Tensor:
-        branches, orders, terms = theta.shape
-        out = h.new_zeros(h.size(0), branches, orders, h.size(2))
-        for k, power in enumerate(_powers(matrix, h.flatten(1), terms - 1, basis, lambda_max)):
-            for r in range(branches):
-                out[:, r].addcmul_(power.view_as(h), theta[r, :, k, None])
-        return out
+        flat, rows = h.flatten(1), _by_column(theta, h.size(2))  # [N, W], [K+1, R, W]
+        out = h.new_empty(h.size(0), theta.size(0), flat.size(1))
+        for block in _column_blocks(flat):
+            sums: list[Tensor] = []
+            for k, power in enumerate(_powers(matrix, flat[:, block], len(rows) - 1, basis, lambda_max)):
+                if k == 0:
+                    sums = [power * row for row in rows[0, :, block]]
+                else:
+                    for total, row in zip(sums, rows[k, :, block], strict=True):
+                        total.addcmul_(power, row)
+            for r, total in enumerate(sums):
+                out[:, r, block] = total
+        return out.view(h.size(0), theta.size(0), *h.shape[1:])
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -81,23 +90,42 @@ class _PolynomialFilter(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         h, theta = ctx.saved_tensors
         want_h, want_theta = ctx.needs_input_grad[2:4]
-        grad_h = torch.zeros_like(h) if want_h else None
-        grad_theta = torch.zeros_like(theta) if want_theta else None
-        degree = theta.size(2) - 1
-        for k, power in enumerate(
-            _powers(ctx.transposed, grad.flatten(1), degree, ctx.basis, ctx.lambda_max)
-        ):
-            power = power.view_as(grad)
+        flat, rows = h.flatten(1), _by_column(theta, h.size(2))
+        grad = grad.flatten(2)  # [N, R, W]
+        grad_h = torch.empty_like(flat) if want_h else None
+        products = torch.zeros_like(rows)  # <T_k(L^T) G, H>, column by column
+        for block in _column_blocks(flat):
+            state = flat[:, block].contiguous() if want_theta else flat[:, block]
+            total = torch.zeros_like(state)
             for r in range(theta.size(0)):
-                if grad_h is not None:
-                    grad_h.addcmul_(power[:, r], theta[r, :, k, None])
-                if grad_theta is not None:
-                    grad_theta[r, :, k] = (power[:, r] * h).sum(dim=(0, 2))
-        return None, None, grad_h, grad_theta, None, None
+                powers = _powers(ctx.transposed, grad[:, r, block], len(rows) - 1, ctx.basis, ctx.lambda_max)
+                for k, power in enumerate(powers):
+                    if want_h:
+                        total.addcmul_(power, rows[k, r, block])
+                    if want_theta:
+                        products[k, r, block] = (power * state).sum(dim=0)
+            if grad_h is not None:
+                grad_h[:, block] = total
+        grad_theta = (
+            products.view(len(rows), -1, *h.shape[1:]).sum(dim=3).permute(1, 2, 0) if want_theta else None
+        )
+        return None, None, None if grad_h is None else grad_h.view_as(h), grad_theta, None, None
+
+
+def _by_column(theta: Tensor, width: int) -> Tensor:
+    """Coefficients ``[R, Q, K+1]`` repeated for every channel of their order: ``[K+1, R, Q * width]``."""
+    return theta.permute(2, 0, 1).repeat_interleave(width, dim=2)
+
+
+def _column_blocks(h: Tensor) -> Iterator[slice]:
+    """Columns to run a recurrence on together: all of them, or on a CPU so few that they stay in its cache."""
+    nodes, width = h.shape
+    size = width if h.is_cuda else max(_LANES, 2**19 // nodes // _LANES * _LANES)
+    return (slice(start, min(start + size, width)) for start in range(0, width, size))
 
 
 def _powers(matrix: Tensor, first: Tensor, degree: int, basis: Basis, lambda_max: float) -> Iterator[Tensor]:
-    """Yield the basis polynomials of the operator on ``first [N, W]``, in two buffers that are reused."""
+    """Yield the basis polynomials of the operator on ``first [N, W]``; each is overwritten two steps later."""
     first = first.contiguous()
     with torch.autocast(first.device.type, enabled=False):
         yield first
@@ -105,9 +133,7 @@ def _powers(matrix: Tensor, first: Tensor, degree: int, basis: Basis, lambda_max
         for k in range(1, degree + 1):
             if basis == "monomial":
                 # Ahat = I - (lambda_max / 2)(L~ + I)
-                following = (
-                    torch.mul(current, 1 - lambda_max / 2) if lambda_max != 2 else torch.zeros_like(current)
-                )
+                following = current * (1 - lambda_max / 2)
                 following.addmm_(matrix, current, alpha=-lambda_max / 2)
             elif before is None:
                 following = matrix @ current

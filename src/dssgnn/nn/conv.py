@@ -134,16 +134,26 @@ class DSSConv(nn.Module):
             expected = f"[N, {self.chaos_order + 1}, {self.in_channels}]"
             raise InputError(f"the state must have shape {expected}, got {list(h.shape)}")
         operator = self._operator(graph, h, edge_weight)
+        if self.weight_first:
+            return self.propagate(h @ self.weight, operator)
+        return self.propagate(h, operator)
+
+    @property
+    def weight_first(self) -> bool:
+        """Whether ``W`` is applied before the filter, which it commutes with: on the narrower side."""
+        return self.branches == "sum" and self.out_channels <= self.in_channels
+
+    def propagate(self, h: Tensor, operator: GraphOperator) -> Tensor:
+        """Everything of the layer but a ``W`` that comes first; ``h`` is ``[N, P+1, out]`` then, else ``in``."""
         theta, evaluation, projection = self._transfer(h)
+        u = operator.filter(h, theta)  # [N, R, P+1, d]
         if self.branches == "concat":
-            low, high = operator.filter(h, theta).unbind(1)  # [N, P+1, in] each
+            low, high = u.unbind(1)
             low_weight, high_weight = self.weight.chunk(2)
             u = torch.stack([low @ low_weight, high @ high_weight], dim=1)
             u = u.sum(dim=1) if self.gate_order == 0 else u.flatten(1, 2)
-        elif self.out_channels <= self.in_channels:
-            u = operator.filter(h @ self.weight, theta).flatten(1, 2)
         else:
-            u = operator.filter(h, theta).flatten(1, 2) @ self.weight
+            u = u.flatten(1, 2) if self.weight_first else u.flatten(1, 2) @ self.weight
         exact = self.quadrature_size >= exact_size(self.chaos_order)
         if self.activation is None and self.bias is None and self.gate_order == 0 and exact:
             return u  # evaluating and projecting a polynomial that the rule integrates gives it back

@@ -1,5 +1,7 @@
 """`DSSHybrid`: a doubly-spectral residual beside any encoder."""
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor, nn
 
@@ -23,6 +25,10 @@ class HybridExpansion(ChaosExpansion):
     def penalized_energy(self) -> Tensor:
         """The chaos energy ``[N]`` of the branch's own coefficients ``Z_n``, not of ``g Z_n``."""
         return self.branch.chaos_energy
+
+    def map(self, function: Callable[[Tensor], Tensor]) -> "HybridExpansion":
+        """Apply ``function`` to the combined and to the branch's coefficients."""
+        return HybridExpansion(function(self.coefficients), self.branch.map(function))
 
 
 class DSSHybrid(nn.Module):

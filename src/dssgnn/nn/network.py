@@ -1,6 +1,6 @@
 """`DSSGNN`: lift, doubly-spectral layers, readout."""
 
-from typing import Literal, TypedDict
+from typing import Literal, TypedDict, cast
 
 import torch
 from torch import Tensor, nn
@@ -129,7 +129,7 @@ class DSSGNN(nn.Module):
         widths = [hidden_channels] * num_layers + [out_channels]
         if readout == "linear":
             widths[num_layers] = hidden_channels
-        layers: list[nn.Module] = []
+        layers: list[DSSConv | _ChaosLinear] = []
         for i in range(num_layers):
             sigma = activation if i < activated else None
             if i == 0 or propagation == "every":
@@ -189,11 +189,15 @@ class DSSGNN(nn.Module):
         self._check(x)
         operator = self._operator(graph, x)
         x = nn.functional.dropout(x, self.input_dropout, self.training)
-        h = nn.functional.dropout(self.lift(x), self.lift_dropout, self.training)
+        first = cast(DSSConv, self.layers[0])
+        # Nothing stands between the lift and the first W: their product is taken once, on the weights.
+        folded = not (self.training and self.lift_dropout) and not self.residual and first.weight_first
+        h = self.lift(x, first.weight if folded else None)
+        h = nn.functional.dropout(h, self.lift_dropout, self.training)
         for i, layer in enumerate(self.layers):
             if i > 0:
                 h = nn.functional.dropout(h, self.dropout, self.training)
-            following = layer(h, operator)
+            following = first.propagate(h, operator) if folded and i == 0 else layer(h, operator)
             if i < len(self.norms):
                 following = self.norms[i](following.flatten(1)).view_as(following)
             if self.residual and (i + 1 < len(self.layers) or self.readout_weight is not None):
@@ -238,9 +242,10 @@ class _Lift(nn.Module):
             self.gains.fill_(0.1)
             self.gains[0] = 1.0
 
-    def forward(self, x: Tensor) -> Tensor:
-        matrices, _, width = self.weight.shape
-        h = (x @ self.weight.transpose(0, 1).flatten(1)).view(-1, matrices, width)
+    def forward(self, x: Tensor, following: Tensor | None = None) -> Tensor:
+        weight = self.weight if following is None else self.weight @ following
+        matrices, _, width = weight.shape
+        h = (x @ weight.transpose(0, 1).flatten(1)).view(-1, matrices, width)
         return h if self.gains is None else h * self.gains[:, None]
 
 

@@ -91,6 +91,7 @@ class _Project(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
         u, evaluation, projection, *rest = ctx.saved_tensors
+        grad = grad.to(u.dtype)  # autocast may have made the output narrower than the input
         values = torch.matmul(evaluation, u)
         if rest:
             values += rest[0]

@@ -1,0 +1,6 @@
+"""``python -m dssgnn``."""
+
+from dssgnn.cli import main
+
+if __name__ == "__main__":
+    main()

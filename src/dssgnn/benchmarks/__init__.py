@@ -1,0 +1,1 @@
+"""The protocols, and the records they leave in ``results/``."""

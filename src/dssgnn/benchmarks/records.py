@@ -1,0 +1,96 @@
+"""Results files: one record for each setting, method, variant, split and seed."""
+
+import json
+import platform
+import subprocess
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from dssgnn._version import __version__
+from dssgnn.checkpoint import atomic_path
+from dssgnn.errors import InputError
+
+__all__ = ["Record", "device_name", "merge_records", "read_records"]
+
+_SCHEMA = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """One row of a results file; ``metrics`` are numbers, ``config`` is what repeats them."""
+
+    benchmark: str
+    setting: str
+    method: str
+    variant: str
+    metrics: dict[str, float]
+    config: dict[str, Any]
+    device: str
+    split: int | None = None
+    seed: int | None = None
+    selected_on: str | None = None
+    versions: dict[str, str] = field(default_factory=lambda: versions())
+    commit: str = field(default_factory=lambda: commit())
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """What two records must not share in one file."""
+        return (self.benchmark, self.setting, self.method, self.variant, self.split, self.seed, self.device)
+
+
+def merge_records(path: Path | str, records: Iterable[Record]) -> None:
+    """Write records into a results file, in the place of older ones with the same key; atomically."""
+    kept = {record.key: record for record in (read_records(path) if Path(path).exists() else [])}
+    kept |= {record.key: record for record in records}
+    text = json.dumps({"schema": _SCHEMA, "records": [asdict(r) for r in kept.values()]}, indent=1)
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    with atomic_path(path) as temporary:
+        temporary.write_text(text + "\n", encoding="utf-8")
+
+
+def read_records(path: Path | str) -> list[Record]:
+    """Read a results file.
+
+    Raises:
+        InputError: if it is not one.
+    """
+    try:
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        if content["schema"] != _SCHEMA:
+            raise InputError(f"{path}: results schema {content['schema']!r}, expected {_SCHEMA}")
+        return [Record(**record) for record in content["records"]]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not a results file ({error})") from error
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    return {"dssgnn": __version__, "torch": torch.__version__, "python": platform.python_version()}
+
+
+def commit() -> str:
+    """The commit this code is at, with ``+`` where the tree differs from it; empty outside a checkout."""
+    here = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=here, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
+
+
+def device_name(device: torch.device) -> str:
+    """A device in words, for a record."""
+    if device.type == "cuda":
+        return torch.cuda.get_device_name(device)
+    return f"{device.type}, {torch.get_num_threads()} threads"

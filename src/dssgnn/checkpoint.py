@@ -1,0 +1,54 @@
+"""Files that are whole or absent: atomic writes, and tensors without pickles."""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from dssgnn.errors import InputError
+
+__all__ = ["atomic_path", "load_tensors", "save_tensors"]
+
+
+@contextmanager
+def atomic_path(path: Path | str) -> Iterator[Path]:
+    """Give a temporary name beside ``path`` to write to; it takes ``path``'s place when the block ends well."""
+    path = Path(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        yield temporary
+        with open(temporary, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def save_tensors(path: Path | str, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
+    """Write tensors and a JSON-able description into one safetensors file, atomically."""
+    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    with atomic_path(path) as temporary:
+        save_file(plain, temporary, metadata={"meta": json.dumps(meta)})
+
+
+def load_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    """Read what `save_tensors` wrote.
+
+    Raises:
+        InputError: if the file is missing, truncated or not of this kind.
+    """
+    try:
+        with safe_open(str(path), framework="pt") as file:
+            meta = json.loads((file.metadata() or {})["meta"])
+            return {name: file.get_tensor(name) for name in file.keys()}, meta  # noqa: SIM118 (not a dict)
+    except (OSError, SafetensorError, KeyError, ValueError) as error:
+        raise InputError(f"{path}: not a readable dssgnn file ({error})") from error

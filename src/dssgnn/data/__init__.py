@@ -1,0 +1,1 @@
+"""Graphs in: catalog, readers, people's own tables, splits, shifts, synthetic graphs, checks."""

@@ -1,0 +1,111 @@
+"""Everything a run needs to go on where it was, in one file."""
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from dssgnn.checkpoint import load_tensors, save_tensors
+from dssgnn.errors import InputError
+from dssgnn.training.config import TrainingConfig
+
+__all__ = ["RunState"]
+
+_SCHEMA = 1
+
+
+@dataclass
+class RunState:
+    """Where a run stands after an epoch.
+
+    Attributes:
+        epoch: the next epoch to run.
+        best_epoch: the epoch with the best monitored value so far.
+        best_value: that value; ``None`` before the first epoch.
+        best_weights: the model's state at that epoch.
+        history: one dict of numbers an epoch.
+    """
+
+    epoch: int = 0
+    best_epoch: int = -1
+    best_value: float | None = None
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    history: list[dict[str, float]] = field(default_factory=list)
+
+    def save(
+        self, path: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainingConfig
+    ) -> None:
+        """Write the run, the model, the optimiser and the random state, atomically."""
+        tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
+        tensors |= {f"best.{name}": value for name, value in self.best_weights.items()}
+        tensors["random.cpu"] = torch.get_rng_state()
+        if torch.cuda.is_available():
+            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        numbers: dict[str, float] = {}
+        for index, entries in optimizer.state_dict()["state"].items():
+            for name, value in entries.items():
+                if isinstance(value, Tensor):
+                    tensors[f"optimizer.{index}.{name}"] = value
+                elif value is not None:
+                    numbers[f"{index}.{name}"] = value
+        meta = {
+            "schema": _SCHEMA,
+            "config": asdict(config),
+            "epoch": self.epoch,
+            "best_epoch": self.best_epoch,
+            "best_value": self.best_value,
+            "history": self.history,
+            "optimizer": numbers,
+        }
+        save_tensors(path, tensors, meta)
+
+    @classmethod
+    def load(
+        cls, path: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainingConfig
+    ) -> "RunState":
+        """Read a run back into ``model`` and ``optimizer``, and set torch's random state.
+
+        Raises:
+            InputError: if the file is unreadable, or belongs to another configuration or model.
+        """
+        tensors, meta = load_tensors(path)
+        if meta.get("schema") != _SCHEMA:
+            raise InputError(f"{path}: checkpoint schema {meta.get('schema')!r}, expected {_SCHEMA}")
+        _check_same_config(path, meta["config"], config)
+        parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}
+        for name, value in tensors.items():
+            kind, _, rest = name.partition(".")
+            parts[kind][rest] = value
+        expected = {name: tuple(value.shape) for name, value in model.state_dict().items()}
+        got = {name: tuple(value.shape) for name, value in parts["model"].items()}
+        if expected != got:
+            odd = next(name for name in sorted({*expected, *got}) if expected.get(name) != got.get(name))
+            raise InputError(
+                f"{path}: made for another model: {odd} is {got.get(odd)}, expected {expected.get(odd)}"
+            )
+        model.load_state_dict(parts["model"])
+        state: dict[int, dict[str, Any]] = {}
+        for key, value in [*parts["optimizer"].items(), *meta["optimizer"].items()]:
+            index, _, name = key.partition(".")
+            state.setdefault(int(index), {})[name] = value
+        optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
+        torch.set_rng_state(parts["random"]["cpu"])
+        if "cuda" in parts["random"] and torch.cuda.is_available():
+            torch.cuda.set_rng_state(parts["random"]["cuda"])
+        device = next(iter(model.state_dict().values())).device
+        best = {name: value.to(device) for name, value in parts["best"].items()}
+        return cls(meta["epoch"], meta["best_epoch"], meta["best_value"], best, meta["history"])
+
+
+def _check_same_config(path: Path | str, stored: dict[str, Any], config: TrainingConfig) -> None:
+    # More epochs or more patience continue the same run; anything else would make it another one.
+    free = {"epochs", "patience", "checkpoint_every"}
+    for name, value in asdict(config).items():
+        value = [*value] if isinstance(value, tuple) else value
+        if name not in free and stored.get(name) != value:
+            raise InputError(
+                f"{path}: the checkpoint was trained with {name}={stored.get(name)!r}, not {value!r}; "
+                "resume with the same settings"
+            )

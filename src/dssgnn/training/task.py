@@ -1,0 +1,97 @@
+"""What a model is trained on, checked before the first epoch."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch_geometric.data import Data
+
+from dssgnn.errors import InputError
+from dssgnn.graph import GraphOperator
+from dssgnn.validation import check_features, check_labels, check_mask, check_masks
+
+__all__ = ["NodeTask", "Outliers"]
+
+
+@dataclass(frozen=True)
+class NodeTask:
+    """Node classification on one graph.
+
+    Attributes:
+        x: features ``[N, F]``.
+        graph: the operator of the graph.
+        y: labels ``[N]``; only those of nodes in a mask are read.
+        train_mask: ``[N]``, boolean.
+        val_mask: ``[N]``, boolean; chooses the epoch.
+        test_mask: ``[N]``, boolean, or ``None``; training never reads it.
+        num_classes: ``C``.
+    """
+
+    x: Tensor
+    graph: GraphOperator
+    y: Tensor
+    train_mask: Tensor
+    val_mask: Tensor
+    num_classes: int
+    test_mask: Tensor | None = None
+
+    def __post_init__(self) -> None:
+        n = self.graph.num_nodes
+        check_features(self.x, num_nodes=n)
+        masks = {"train_mask": self.train_mask, "val_mask": self.val_mask}
+        if self.test_mask is not None:
+            masks["test_mask"] = self.test_mask
+        check_masks(n, **masks)
+        used = torch.stack(list(masks.values())).any(dim=0)
+        check_labels(self.y, n, self.num_classes, used)
+
+    @classmethod
+    def from_data(cls, data: Data, num_classes: int | None = None, **operator: Any) -> "NodeTask":
+        """Take a PyG ``Data`` with masks; ``operator`` are options of `GraphOperator.from_edge_index`."""
+        for name in ("x", "edge_index", "y", "train_mask", "val_mask"):
+            if getattr(data, name, None) is None:
+                raise InputError(f"data has no {name}; expected x, edge_index, y, train_mask and val_mask")
+        check_features(data.x)
+        weight = getattr(data, "edge_weight", None)
+        graph = GraphOperator.from_edge_index(
+            data.edge_index, data.x.size(0), weight, **{"dtype": data.x.dtype, **operator}
+        )
+        if num_classes is None:
+            if data.y.numel() == 0:
+                raise InputError("data has no labels: y is empty")
+            num_classes = int(data.y.max()) + 1
+        test = getattr(data, "test_mask", None)
+        return cls(data.x, graph, data.y, data.train_mask, data.val_mask, num_classes, test)
+
+    def to(self, device: torch.device | str) -> "NodeTask":
+        """The same task on another device."""
+        test = self.test_mask.to(device) if self.test_mask is not None else None
+        return NodeTask(
+            self.x.to(device),
+            self.graph.to(device),
+            self.y.to(device),
+            self.train_mask.to(device),
+            self.val_mask.to(device),
+            self.num_classes,
+            test,
+        )
+
+
+@dataclass(frozen=True)
+class Outliers:
+    """Nodes of a second graph that the energy-margin term pushes outside.
+
+    Attributes:
+        x: features ``[M, F]``.
+        graph: the operator of that graph.
+        mask: which of its nodes count, ``[M]``.
+    """
+
+    x: Tensor
+    graph: GraphOperator
+    mask: Tensor
+
+    def __post_init__(self) -> None:
+        check_features(self.x, num_nodes=self.graph.num_nodes)
+        check_mask(self.mask, self.graph.num_nodes, "mask of the outliers")
