@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 
 from dssgnn.errors import InputError
-from dssgnn.spectral import exact_size, gauss_hermite, hermite_basis
-from dssgnn.validation import check_count
+from dssgnn.spectral import gauss_hermite, hermite_basis, resolve_size
 
 __all__ = ["ChaosExpansion"]
 
@@ -38,14 +37,19 @@ class ChaosExpansion:
     """
 
     def __init__(self, coefficients: Tensor, quadrature_size: int | None = None) -> None:
+        if not isinstance(coefficients, Tensor):
+            raise InputError(
+                f"coefficients must be a tensor of shape [N, P+1, C], got {type(coefficients).__name__}"
+            )
+        if not coefficients.is_floating_point():
+            raise InputError(f"coefficients must be floating point, got {coefficients.dtype}")
         if coefficients.dim() != 3 or coefficients.size(1) < 1 or coefficients.size(2) < 1:
             raise InputError(f"coefficients must have shape [N, P+1, C], got {list(coefficients.shape)}")
         # Layers may run in half precision; what is read from their output must not.
         half = coefficients.dtype in (torch.bfloat16, torch.float16)
         self.coefficients = coefficients.float() if half else coefficients
-        if quadrature_size is None:
-            quadrature_size = max(4, exact_size(self.chaos_order))
-        self.quadrature_size = check_count(quadrature_size, "quadrature_size", minimum=1)
+        # A model with a small rule has warned once; its expansions, one an epoch, do not.
+        self.quadrature_size = resolve_size(quadrature_size, self.chaos_order, warn=False)
 
     @property
     def num_nodes(self) -> int:
@@ -93,7 +97,7 @@ class ChaosExpansion:
         basis = hermite_basis(omega.to(self.coefficients), self.chaos_order)  # [W, P+1]
         n, q, c = self.coefficients.shape
         flat = self.coefficients.transpose(0, 1).reshape(q, n * c)
-        return (basis @ flat).view(-1, n, c)
+        return (basis @ flat).view(*omega.shape, n, c)
 
     def log_softmax(self) -> tuple[Tensor, Tensor]:
         """Log-probabilities ``[S, N, C]`` at the quadrature nodes, and the rule's log-weights ``[S]``."""
@@ -122,14 +126,13 @@ class ChaosExpansion:
 
     def entropy(self) -> Tensor:
         """The entropy of the predictive distribution in nats, ``[N]``."""
-        return _entropy(self.predictive())
+        return _entropy(self.log_predictive()).clamp_min(0)
 
     def mutual_information(self) -> Tensor:
         """Entropy of the mean minus mean of the entropies over the quadrature nodes, ``[N]``, never negative."""
         values, log_weights = self.log_softmax()
-        probabilities, weights = values.exp(), log_weights.exp()
-        within = torch.einsum("s,sn->n", weights, _entropy(probabilities))
-        mean = torch.einsum("s,snc->nc", weights, probabilities)
+        within = torch.einsum("s,sn->n", log_weights.exp(), _entropy(values))
+        mean = torch.logsumexp(values + log_weights[:, None, None], dim=0)
         return (_entropy(mean) - within).clamp_min(0)
 
     def map(self, function: Callable[[Tensor], Tensor]) -> "ChaosExpansion":
@@ -147,6 +150,6 @@ class ChaosExpansion:
         )
 
 
-def _entropy(probabilities: Tensor) -> Tensor:
-    terms: Tensor = torch.special.entr(probabilities)
-    return terms.sum(dim=-1)
+def _entropy(log_probabilities: Tensor) -> Tensor:
+    # From logarithms: p log p and its slope are 0 where p underflows; entr(p) has slope infinity there.
+    return -(log_probabilities.exp() * log_probabilities).sum(dim=-1)

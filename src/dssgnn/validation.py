@@ -51,6 +51,10 @@ def check_edge_index(edge_index: Tensor, num_nodes: int | None = None) -> None:
 
 def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
     """Check that weights are one finite, non-negative number an edge."""
+    if not isinstance(edge_weight, Tensor):
+        raise InputError(
+            f"edge_weight must be a tensor of shape [{num_edges}], got {type(edge_weight).__name__}"
+        )
     if edge_weight.dim() != 1 or edge_weight.numel() != num_edges:
         raise InputError(f"edge_weight must have shape [{num_edges}], got {list(edge_weight.shape)}")
     if not edge_weight.is_floating_point():
@@ -99,10 +103,12 @@ class FeatureCheck:
 
     def __call__(self, x: Tensor) -> None:
         """Check ``x`` unless it is the tensor, unmodified, that passed last."""
-        if self._seen is not None and self._seen() is x and x._version == self._version:
+        tracked = isinstance(x, Tensor) and not x.is_inference()
+        if tracked and self._seen is not None and self._seen() is x and x._version == self._version:
             return
         check_features(x, channels=self.channels)
-        self._seen, self._version = weakref.ref(x), x._version
+        if tracked:
+            self._seen, self._version = weakref.ref(x), x._version
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FeatureCheck, (self.channels,)

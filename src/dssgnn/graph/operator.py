@@ -116,6 +116,8 @@ class GraphOperator:
                 "lambda_max='estimate' needs direction='both' and normalization='sym' (a symmetric operator), "
                 f"got direction={direction!r} and normalization={normalization!r}"
             )
+        if dtype is not None and not dtype.is_floating_point:
+            raise InputError(f"dtype must be a floating point type, got {dtype}")
         if num_nodes is not None:
             check_count(num_nodes, "num_nodes", minimum=1)
         check_edge_index(edge_index, num_nodes)
@@ -137,6 +139,11 @@ class GraphOperator:
         ahat = normalize(a, normalization)
         if lambda_max == "estimate":
             bound = largest_eigenvalue(sp.eye_array(num_nodes, format="csr") - ahat)
+            if bound <= 1e-12:
+                raise InputError(
+                    f"lambda_max='estimate' found {bound:g} (a graph of loops alone has L = 0), expected a "
+                    "positive eigenvalue; give lambda_max=2.0"
+                )
         else:
             bound = float(lambda_max)
         matrix = _csr_tensor(rescale(ahat, bound), dtype or torch.get_default_dtype(), edge_index.device)
@@ -216,6 +223,9 @@ class GraphOperator:
             matrix = self.matrix.to(device=device, dtype=dtype)
         return GraphOperator(matrix, self.lambda_max, self.edge_index.to(device), weight, self._options)
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> "GraphOperator":
+        return self  # immutable; torch cannot deep-copy a CSR tensor
+
     def _check(self, h: Tensor) -> None:
         if h.size(0) != self.num_nodes:
             raise InputError(f"the state has {h.size(0)} rows, but the graph has {self.num_nodes} nodes")
@@ -261,8 +271,14 @@ class OperatorCache:
             raise InputError(f"graph must be a GraphOperator or an edge_index, got {type(graph).__name__}")
         dtype = torch.float64 if like.dtype == torch.float64 else torch.float32
         tensors = (graph, edge_weight)
-        key = (like.size(0), dtype, *(t._version for t in tensors if t is not None))
-        same = len(self._tensors) == 2 and all(a is b for a, b in zip(tensors, self._tensors, strict=True))
+        # A tensor made under inference_mode counts no versions, so it is never known to be unmodified.
+        tracked = all(t is None or not t.is_inference() for t in tensors)
+        key = (like.size(0), dtype, *(t._version for t in tensors if t is not None)) if tracked else ()
+        same = (
+            tracked
+            and len(self._tensors) == 2
+            and all(a is b for a, b in zip(tensors, self._tensors, strict=True))
+        )
         if self._operator is None or not same or key != self._key:
             self._operator = GraphOperator.from_edge_index(
                 graph, like.size(0), edge_weight, dtype=dtype, **self._options

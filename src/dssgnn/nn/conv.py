@@ -1,6 +1,5 @@
 """`DSSConv`: one layer on both spectral axes."""
 
-import warnings
 from typing import Literal
 
 import torch
@@ -10,28 +9,13 @@ from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator, OperatorCache
 from dssgnn.nn.init import WeightInit, check_choice, init_weight
 from dssgnn.nn.projection import Activation, evaluate_activate_project, resolve_activation
-from dssgnn.spectral import exact_size, initial_filters, projection_tables
+from dssgnn.spectral import exact_size, initial_filters, projection_tables, resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
 from dssgnn.validation import check_count
 
-__all__ = ["Branches", "DSSConv", "resolve_quadrature"]
+__all__ = ["Branches", "DSSConv"]
 
 Branches = Literal["sum", "concat"]
-
-
-def resolve_quadrature(size: int | None, chaos_order: int, gate_order: int) -> int:
-    """The number of quadrature nodes: ``max(4, ceil((P_g + 2P + 1)/2))`` where none is asked for."""
-    needed = exact_size(chaos_order, gate_order)
-    if size is None:
-        return max(4, needed)
-    check_count(size, "quadrature_size", minimum=1)
-    if size < needed:
-        warnings.warn(
-            f"quadrature_size={size} is less than the {needed} nodes that integrate chaos_order={chaos_order} "
-            f"and gate_order={gate_order} exactly: higher orders alias onto lower ones",
-            stacklevel=3,
-        )
-    return size
 
 
 class DSSConv(nn.Module):
@@ -95,12 +79,12 @@ class DSSConv(nn.Module):
         self.out_channels = check_count(out_channels, "out_channels", minimum=1)
         self.chaos_order = check_count(chaos_order, "chaos_order")
         self.gate_order = check_count(gate_order, "gate_order")
-        if len(filter_orders) != 2:
+        if not isinstance(filter_orders, (tuple, list)) or len(filter_orders) != 2:
             raise InputError(f"filter_orders must be two degrees (K_lp, K_hp), got {filter_orders!r}")
         low, high = (check_count(k, "filter_orders") for k in filter_orders)
         check_choice(branches, Branches, "branches")
         self.filter_orders = (low, high)
-        self.quadrature_size = resolve_quadrature(quadrature_size, chaos_order, gate_order)
+        self.quadrature_size = resolve_size(quadrature_size, chaos_order, gate_order)
         self.activation = resolve_activation(activation)
         self.filter_init, self.weight_init, self.branches = filter_init, weight_init, branches
 
@@ -127,6 +111,8 @@ class DSSConv(nn.Module):
         init_weight(self.weight, self.weight_init)
         if self.bias is not None:
             self.bias.zero_()
+        if isinstance(self.activation, nn.PReLU):
+            self.activation.reset_parameters()
 
     def forward(self, h: Tensor, graph: GraphOperator | Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Update the state ``h [N, P+1, in]`` to ``[N, P+1, out]``."""
@@ -147,6 +133,8 @@ class DSSConv(nn.Module):
         """Everything of the layer but a ``W`` that comes first; ``h`` is ``[N, P+1, out]`` then, else ``in``."""
         theta, evaluation, projection = self._transfer(h)
         u = operator.filter(h, theta)  # [N, R, P+1, d]
+        if u.dtype == torch.float64:
+            u = u.to(self.weight.dtype)  # a float64 operator (weights from numpy, say) serves a float32 model
         if self.branches == "concat":
             low, high = u.unbind(1)
             low_weight, high_weight = self.weight.chunk(2)

@@ -39,7 +39,9 @@ class GPRGNN(nn.Module):
     ) -> None:
         super().__init__()
         self.mlp = models.MLP(
-            [in_channels, *[hidden_channels] * (num_layers - 1), out_channels], dropout=dropout, norm=None
+            [in_channels, *[hidden_channels] * (num_layers - 1), out_channels],
+            dropout=float(dropout),
+            norm=None,
         )
         self.alpha = alpha
         self.weights = nn.Parameter(torch.empty(degree + 1))

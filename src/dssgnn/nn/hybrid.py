@@ -9,7 +9,7 @@ from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache
 from dssgnn.nn.network import DSSGNN
-from dssgnn.validation import check_count
+from dssgnn.validation import FeatureCheck, check_count
 
 __all__ = ["DSSHybrid", "HybridExpansion"]
 
@@ -70,6 +70,7 @@ class DSSHybrid(nn.Module):
         self.warmup_epochs = check_count(warmup_epochs, "warmup_epochs")
         self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))
         self._operator = OperatorCache()
+        self._check = FeatureCheck(branch.in_channels)
 
     @property
     def warming_up(self) -> bool:
@@ -91,6 +92,7 @@ class DSSHybrid(nn.Module):
 
     def forward(self, x: Tensor, graph: GraphOperator | Tensor) -> ChaosExpansion:
         """Expand the combined logits; the base is given the graph's edges as they were read."""
+        self._check(x)
         operator = self._operator(graph, x)
         logits = self.base(x, operator.edge_index)
         if self.warming_up:

@@ -27,5 +27,5 @@ def init_weight(weight: Tensor, kind: WeightInit) -> None:
 def check_choice(value: object, choices: object, name: str) -> None:
     """Check that ``value`` is one of a ``Literal``'s values."""
     allowed = get_args(choices)
-    if value not in allowed:
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in allowed):
         raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")

@@ -8,10 +8,10 @@ from torch import Tensor, nn
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache
-from dssgnn.nn.conv import Branches, DSSConv, resolve_quadrature
+from dssgnn.nn.conv import Branches, DSSConv
 from dssgnn.nn.init import WeightInit, check_choice, init_weight
 from dssgnn.nn.projection import Activation, evaluate_activate_project, resolve_activation
-from dssgnn.spectral import projection_tables
+from dssgnn.spectral import projection_tables, resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
 from dssgnn.validation import FeatureCheck, check_count
 
@@ -107,7 +107,7 @@ class DSSGNN(nn.Module):
         ):
             if not 0 <= rate < 1:
                 raise InputError(f"{name} must be in [0, 1), got {rate!r}")
-        self.quadrature_size = resolve_quadrature(quadrature_size, chaos_order, gate_order)
+        self.quadrature_size = resolve_size(quadrature_size, chaos_order, gate_order)
         if resolve_activation(activation) is None:
             raise InputError(
                 "activation=None is for a single DSSConv; the network's layers need an activation"
@@ -187,6 +187,9 @@ class DSSGNN(nn.Module):
             A `ChaosExpansion` with coefficients ``[N, P+1, C]``.
         """
         self._check(x)
+        expected = self.lift.weight.dtype
+        if x.dtype != expected and not torch.is_autocast_enabled(x.device.type):
+            raise InputError(f"x is {x.dtype}, but the model is {expected}; use x.to({expected})")
         operator = self._operator(graph, x)
         x = nn.functional.dropout(x, self.input_dropout, self.training)
         first = cast(DSSConv, self.layers[0])

@@ -72,6 +72,11 @@ def evaluate_activate_project(
     return _Project.apply(u, evaluation, projection, activation, bias)  # type: ignore[no-untyped-call, no-any-return]
 
 
+def _in_place(activation: Activation) -> bool:
+    name = getattr(activation, "__name__", "")
+    return bool(getattr(activation, "inplace", False)) or (name.endswith("_") and not name.endswith("__"))
+
+
 class _Project(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -97,7 +102,8 @@ class _Project(torch.autograd.Function):
             values += rest[0]
         with torch.enable_grad():
             values.requires_grad_()
-            activated = ctx.activation(values)
+            # An activation that writes in place may not write to a leaf, nor over the values differentiated.
+            activated = ctx.activation(values.clone() if _in_place(ctx.activation) else values)
         (slope,) = torch.autograd.grad(activated, values, torch.matmul(projection.T, grad))  # [N, S, d]
         want_u, want_evaluation = ctx.needs_input_grad[:2]
         grad_u = torch.matmul(evaluation.T, slope) if want_u else None

@@ -8,7 +8,7 @@ from dssgnn.spectral.chebyshev import (
     monomial_to_chebyshev,
 )
 from dssgnn.spectral.hermite import hermite_basis, triple_product, triple_products
-from dssgnn.spectral.quadrature import exact_size, gauss_hermite, projection_tables
+from dssgnn.spectral.quadrature import exact_size, gauss_hermite, projection_tables, resolve_size
 
 __all__ = [
     "bernstein_to_chebyshev",
@@ -20,6 +20,7 @@ __all__ = [
     "initial_filters",
     "monomial_to_chebyshev",
     "projection_tables",
+    "resolve_size",
     "triple_product",
     "triple_products",
 ]

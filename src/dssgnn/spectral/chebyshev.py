@@ -9,6 +9,7 @@ from numpy.polynomial import chebyshev as numpy_chebyshev
 from torch import Tensor
 
 from dssgnn.errors import InputError
+from dssgnn.validation import check_count
 
 __all__ = [
     "FilterInit",
@@ -29,6 +30,7 @@ def chebyshev_basis(x: Tensor, degree: int) -> Tensor:
         >>> chebyshev_basis(torch.tensor([0.5]), 3)
         tensor([[ 1.0000,  0.5000, -0.5000, -1.0000]])
     """
+    check_count(degree, "degree")
     values = [torch.ones_like(x), x]
     for _ in range(degree - 1):
         values.append(2 * x * values[-1] - values[-2])

@@ -5,6 +5,8 @@ import math
 import torch
 from torch import Tensor
 
+from dssgnn.validation import check_count
+
 __all__ = ["hermite_basis", "triple_product", "triple_products"]
 
 
@@ -26,6 +28,7 @@ def hermite_basis(omega: Tensor, order: int) -> Tensor:
         tensor([[ 1.0000,  0.0000, -0.7071],
                 [ 1.0000,  2.0000,  2.1213]])
     """
+    check_count(order, "order")
     values = [torch.ones_like(omega)]
     for n in range(order):
         following = omega * values[n]

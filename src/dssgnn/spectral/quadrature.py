@@ -1,5 +1,6 @@
 """Gauss-Hermite quadrature for the standard normal density (weights sum to 1)."""
 
+import warnings
 from functools import lru_cache
 
 import numpy as np
@@ -11,7 +12,7 @@ from dssgnn.errors import InputError
 from dssgnn.spectral.hermite import hermite_basis
 from dssgnn.validation import check_count
 
-__all__ = ["exact_size", "gauss_hermite", "projection_tables"]
+__all__ = ["exact_size", "gauss_hermite", "projection_tables", "resolve_size"]
 
 
 @lru_cache
@@ -53,10 +54,7 @@ def gauss_hermite(
         >>> weights
         tensor([0.1667, 0.6667, 0.1667], dtype=torch.float64)
     """
-    check_count(size, "quadrature_size", minimum=1)
-    if size > 128:
-        raise InputError(f"quadrature_size must be at most 128, got {size}")
-    nodes, weights = _rule(size)
+    nodes, weights = _rule(_check_size(size))
     return torch.tensor(nodes, dtype=dtype, device=device), torch.tensor(weights, dtype=dtype, device=device)
 
 
@@ -72,6 +70,30 @@ def exact_size(chaos_order: int, gate_order: int = 0) -> int:
     return (gate_order + 2 * chaos_order + 2) // 2
 
 
+def resolve_size(size: int | None, chaos_order: int, gate_order: int = 0, *, warn: bool = True) -> int:
+    """The number of nodes to use: ``max(4, exact_size(...))`` where none is asked for; a smaller one warns.
+
+    Raises:
+        InputError: if ``size`` is out of range.
+    """
+    needed = exact_size(chaos_order, gate_order)
+    if size is None:
+        return max(4, needed)
+    if _check_size(size) < needed and warn:
+        warnings.warn(
+            f"quadrature_size={size} is less than the {needed} nodes that integrate chaos_order={chaos_order} "
+            f"and gate_order={gate_order} exactly: higher orders alias onto lower ones",
+            stacklevel=3,
+        )
+    return size
+
+
+def _check_size(size: int) -> int:
+    if check_count(size, "quadrature_size", minimum=1) > 128:
+        raise InputError(f"quadrature_size must be at most 128, got {size}")
+    return size
+
+
 @lru_cache(maxsize=256)
 def projection_tables(
     chaos_order: int, size: int, dtype: torch.dtype, device: torch.device
@@ -82,7 +104,9 @@ def projection_tables(
         ``evaluation [S, P+1]`` with entries :math:`\Psi_n(\omega_s)`, and ``projection [P+1, S]`` with
         entries :math:`\mu_s \Psi_m(\omega_s)`.
     """
-    nodes, weights = gauss_hermite(size)
-    evaluation = hermite_basis(nodes, chaos_order)
-    projection = (evaluation * weights[:, None]).T.contiguous()
-    return evaluation.to(device, dtype), projection.to(device, dtype)
+    # Kept for the whole process: ordinary tensors, also when first asked for under inference_mode.
+    with torch.inference_mode(False):
+        nodes, weights = gauss_hermite(size)
+        evaluation = hermite_basis(nodes, chaos_order)
+        projection = (evaluation * weights[:, None]).T.contiguous()
+        return evaluation.to(device, dtype), projection.to(device, dtype)
