@@ -8,6 +8,7 @@ import time
 import pytest
 
 import dssgnn
+from dssgnn.data.synthetic import minesweeper
 from dssgnn.demo import compare
 
 
@@ -43,6 +44,16 @@ def test_bench_speed_writes_records(tmp_path):
     assert "cora, P=1" in result.stdout
 
 
+def test_datasets_lists_the_papers_graphs():
+    rows = json.loads(call("datasets", "--json").stdout)
+    assert sum(row["in_paper"] for row in rows) == 18
+    for row in rows:
+        assert isinstance(row["present"], bool)
+        assert row["reason"]
+        assert row["licence"]
+    assert "minesweeper-demo" in call("datasets").stdout
+
+
 def test_public_names():
     assert set(dir(dssgnn)) >= {"GraphOperator", "DSSConv", "DSSGNN", "DSSHybrid", "ChaosExpansion"}
     with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
@@ -50,7 +61,7 @@ def test_public_names():
 
 
 def test_demo_compares_two_systems():
-    results = compare(seed=0, epochs=3, quiet=True, size=12)
+    results = compare(minesweeper(12, 12), seed=0, epochs=3, quiet=True)
     assert set(results) == {"DSS-GNN", "GCN"}
     for metrics in results.values():
         assert 0 <= metrics["accuracy"] <= 1

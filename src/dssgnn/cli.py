@@ -49,8 +49,8 @@ def _options(
 
 @app.command()
 def demo(
-    seed: Annotated[int, typer.Option(help="Of the board, the split and the training.")] = 0,
-    epochs: Annotated[int, typer.Option(help="Train at most this long.")] = 300,
+    seed: Annotated[int, typer.Option(help="Of the weights and the training.")] = 0,
+    epochs: Annotated[int, typer.Option(help="Train at most this long.")] = 200,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
 ) -> None:
     """Train on an embedded Minesweeper board, beside a GCN, and print how far to trust each."""
@@ -78,16 +78,23 @@ def datasets(
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table("name", "nodes", "edges", "classes", "features", "licence", "here", "where, or why not")
+    table = Table("name", "nodes", "edges", "classes", "features", "licence", "here")
+    table.columns[0].no_wrap = True
     for row in rows:
         sizes = (f"{row[key]:,}" for key in ("nodes", "edges", "classes", "features"))
-        table.add_row(row["name"], *sizes, row["licence"], "yes" if row["present"] else "no", row["reason"])
-    Console().print(table)
+        table.add_row(row["name"], *sizes, row["licence"], "yes" if row["present"] else "no")
+    console = Console()
+    console.print(table)
+    for row in rows:
+        if not row["present"]:
+            console.print(f"{row['name']}: {row['reason']}", soft_wrap=True, highlight=False)
 
 
 @bench.command()
 def reading(
-    out: Annotated[Path, typer.Option(help="Results file to write the records into.")] = Path("results/reading.json"),
+    out: Annotated[Path, typer.Option(help="Results file to write the records into.")] = Path(
+        "results/reading.json"
+    ),
     nodes: Annotated[int, typer.Option(help="Nodes of the folder of tables.")] = 100_000,
     edges: Annotated[int, typer.Option(help="Edges of the folder of tables.")] = 1_000_000,
     features: Annotated[int, typer.Option(help="Feature columns.")] = 20,

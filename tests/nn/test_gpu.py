@@ -26,7 +26,9 @@ def test_outputs_and_gradients_equal_the_cpus(dtype, gate_order, direction):
         model = DSSGNN(7, 16, 2, gate_order=gate_order, chaos_order=3, readout="filtered").double().eval()
     results = []
     for device, kind in (("cpu", torch.float64), ("cuda", dtype)):
-        copy = DSSGNN(7, 16, 2, gate_order=gate_order, chaos_order=3, readout="filtered").to(device, kind).eval()
+        copy = (
+            DSSGNN(7, 16, 2, gate_order=gate_order, chaos_order=3, readout="filtered").to(device, kind).eval()
+        )
         copy.load_state_dict(model.state_dict())
         x = board.x.to(device, kind).requires_grad_()
         expansion = copy(x, operator.to(device).to(kind))

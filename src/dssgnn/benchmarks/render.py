@@ -67,12 +67,22 @@ def _speed(records: list[Record]) -> str:
                 f"{ours['saved_mib']:.0f}",
             ]
         )
-    header = ["device", "setting", "published, ms", "ours, ms", "ratio", "published, MiB kept", "ours, MiB kept"]
+    header = [
+        "device",
+        "setting",
+        "published, ms",
+        "ours, ms",
+        "ratio",
+        "published, MiB kept",
+        "ours, MiB kept",
+    ]
     return markdown(header, rows)
 
 
 def _reading(records: list[Record]) -> str:
-    rows = [[r.variant, r.setting, f"{r.metrics['seconds']:.2f}", f"{r.metrics['peak_mb']:.0f}"] for r in records]
+    rows = [
+        [r.variant, r.setting, f"{r.metrics['seconds']:.2f}", f"{r.metrics['peak_mb']:.0f}"] for r in records
+    ]
     return markdown(["tables as", "size", "seconds", "peak memory, MB"], rows)
 
 

@@ -21,7 +21,7 @@ _CHOICES = {
 
 @dataclass(frozen=True)
 class Preparation:
-    """How a graph is prepared; the paper's runs differ by dataset (protocols in `dssgnn.data.entries`).
+    """How a graph is prepared; the paper's runs differ by dataset (protocols in `dssgnn.data.catalog.entries`).
 
     Args:
         features: ``"raw"`` as read; ``"row"`` each row divided by its absolute sum; ``"pyg"`` as PyG's

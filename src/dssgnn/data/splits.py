@@ -206,7 +206,9 @@ def make_split(name_or_rule: str, data: Data, index: int = 0) -> Split:
     check_count(index, "index")
     rule = name_or_rule
     if rule not in SPLIT_RULES:
-        from dssgnn.data.entries import ENTRIES  # the catalog is not needed to split a graph by a rule
+        from dssgnn.data.catalog.entries import (
+            ENTRIES,
+        )  # the catalog is not needed to split a graph by a rule
 
         if rule not in ENTRIES:
             rules = ", ".join(SPLIT_RULES)
