@@ -120,7 +120,7 @@ def _by_column(theta: Tensor, width: int) -> Tensor:
 def _column_blocks(h: Tensor) -> Iterator[slice]:
     """Columns to run a recurrence on together: all of them, or on a CPU so few that they stay in its cache."""
     nodes, width = h.shape
-    size = width if h.is_cuda else max(_LANES, 2**19 // nodes // _LANES * _LANES)
+    size = width if h.is_cuda else max(_LANES, 2**20 // nodes // _LANES * _LANES)
     return (slice(start, min(start + size, width)) for start in range(0, width, size))
 
 

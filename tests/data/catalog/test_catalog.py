@@ -215,14 +215,13 @@ def test_wrong_requests(call, message):
 
 
 def test_the_demo_graph_needs_no_file():
-    pytest.importorskip("dssgnn.data.synthetic")
     data = load("minesweeper-demo", split=0)
     statistics = get_entry("minesweeper-demo").variants[""].statistics
     assert (data.num_nodes, data.num_edges, int(data.y.max()) + 1, data.num_features) == statistics
     assert (int(data.train_mask.sum()), int(data.val_mask.sum()), int(data.test_mask.sum())) == (
-        5000,
-        2500,
-        2500,
+        2048,
+        1024,
+        1024,
     )
 
 

@@ -1,0 +1,64 @@
+"""The documentation is true: its code runs, its tables are those of the results files."""
+
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from dssgnn.benchmarks.render import render, rendered
+from dssgnn.errors import InputError
+
+ROOT = Path(__file__).parent.parent
+
+
+def code_blocks(name):
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(encoding="utf-8"), flags=re.DOTALL)
+
+
+def test_the_readmes_example_runs():
+    (block,) = code_blocks("README.md")
+    names = {}
+    exec(block.replace("epochs=100", "epochs=2"), names)
+    assert names["z"].predictive().shape == (1600, 2)
+
+
+def test_the_catalogs_examples_run(data_root, monkeypatch):
+    names = {}
+    exec(code_blocks("docs/data.md")[0], names)
+    assert names["shift"].split.sizes() == (244, 61, 61, 125, 126)
+
+
+def test_the_tables_example_runs(tmp_path, monkeypatch, capsys):
+    for folder in ("my_graph", "next_month"):
+        place = tmp_path / folder
+        place.mkdir()
+        nodes = {"id": ["a", "b", "c"], "label": ["x", "y", None], "age": [1, 2, 3], "kind": ["p", "q", "p"]}
+        pd.DataFrame(nodes).to_csv(place / "nodes.csv", index=False)
+        pd.DataFrame({"source": ["a"], "target": ["b"]}).to_csv(place / "edges.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    exec(code_blocks("docs/data.md")[1], names)
+    assert names["graph"].class_names == ("x", "y")
+    assert names["new"].data.x.shape == (3, 3)
+    assert "isolated" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs").glob("*.md")), ids=lambda path: path.name)
+def test_tables_are_rendered_from_results(path):
+    text = path.read_text(encoding="utf-8")
+    assert rendered(text, ROOT / "results") == text, "run `make docs`"
+
+
+def test_render_writes_only_what_changed(tmp_path):
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "plain.md").write_text("nothing to render\n")
+    (docs / "speed.md").write_text("before\n<!-- table: speed -->\nold\n<!-- end table -->\nafter\n")
+    assert render(docs, ROOT / "results") == [docs / "speed.md"]
+    text = (docs / "speed.md").read_text()
+    assert text.startswith("before\n<!-- table: speed -->\n| device |")
+    assert "old" not in text
+    assert render(docs, ROOT / "results") == []
+    with pytest.raises(InputError, match="no table is called 'nonsense'"):
+        rendered("<!-- table: nonsense -->\n<!-- end table -->", ROOT / "results")
