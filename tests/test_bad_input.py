@@ -262,7 +262,7 @@ def test_operator_products() -> None:
         op @ torch.ones(4, 2)
     with pytest.raises(InputError, match=r"float32.*float64"):
         op @ torch.ones(3, 2, dtype=torch.float64)
-    with pytest.raises(InputError, match=r"basis must be 'chebyshev' or 'monomial', got 'bernstein'"):
+    with pytest.raises(InputError, match=r"basis must be one of 'chebyshev', 'monomial', got 'bernstein'"):
         op.filter(torch.ones(3, 1, 2), torch.ones(1, 1, 3), "bernstein")
     with pytest.raises(InputError, match=r"\[N, Q, d\].*\[R, Q, K\+1\], got \[3, 2, 2\] and \[1, 3, 3\]"):
         op.filter(torch.ones(3, 2, 2), torch.ones(1, 3, 3))

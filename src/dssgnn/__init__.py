@@ -6,19 +6,32 @@ from typing import TYPE_CHECKING, Any
 from dssgnn._version import __version__
 
 if TYPE_CHECKING:
+    from dssgnn.errors import InputError
+    from dssgnn.estimator import DSSClassifier
     from dssgnn.expansion import ChaosExpansion
     from dssgnn.graph import GraphOperator
     from dssgnn.nn import DSSGNN, DSSConv, DSSHybrid
 
-__all__ = ["DSSGNN", "ChaosExpansion", "DSSConv", "DSSHybrid", "GraphOperator", "__version__"]
+__all__ = [
+    "DSSGNN",
+    "ChaosExpansion",
+    "DSSClassifier",
+    "DSSConv",
+    "DSSHybrid",
+    "GraphOperator",
+    "InputError",
+    "__version__",
+]
 
 # Imported on first use: `import dssgnn` and `dssgnn --help` do not wait for torch.
 _HOMES = {
     "ChaosExpansion": "dssgnn.expansion",
+    "DSSClassifier": "dssgnn.estimator",
     "DSSConv": "dssgnn.nn",
     "DSSGNN": "dssgnn.nn",
     "DSSHybrid": "dssgnn.nn",
     "GraphOperator": "dssgnn.graph",
+    "InputError": "dssgnn.errors",
 }
 
 

@@ -17,7 +17,8 @@ __all__ = ["load_tensors", "save_tensors"]
 
 def save_tensors(path: Path | str, tensors: Mapping[str, Tensor], meta: Mapping[str, Any]) -> None:
     """Write tensors and a JSON-able description into one safetensors file, atomically."""
-    plain = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+    # Clones: two names of one storage (shared weights) are two tensors in a file.
+    plain = {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}
     with atomic_path(path) as temporary:
         save_file(plain, temporary, metadata={"meta": json.dumps(meta)})
 

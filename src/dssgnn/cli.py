@@ -1,12 +1,17 @@
 """The command line. Everything heavy is imported inside the commands, so that help comes at once."""
 
+import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from dssgnn._version import __version__
+from dssgnn.benchmarks.commands import bench
+
+if TYPE_CHECKING:
+    from dssgnn.data import LoadedGraph
 
 __all__ = ["app", "main"]
 
@@ -17,19 +22,41 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-bench = typer.Typer(help="The benchmarks; each writes its records into a results file.", no_args_is_help=True)
 app.add_typer(bench, name="bench")
+
+Graph = Annotated[
+    str, typer.Argument(help="A catalog name (dssgnn datasets), a folder of tables, .npz or .graphml.")
+]
+Model = Annotated[Path, typer.Argument(help="A model folder that dssgnn fit wrote.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, for machines.")]
 
 
 def main() -> None:
     """Run the command line; bad input is one line on stderr and exit code 2."""
     from dssgnn.errors import InputError
 
+    # Threads that spin while they wait stall each other on a busy machine; torch is not imported yet.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
-        app()
-    except InputError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
+        code = app(standalone_mode=False)
+    except (InputError, OSError) as error:
+        _fail(str(error))
+    except KeyboardInterrupt:
+        print("stopped", file=sys.stderr)
+        sys.exit(130)
+    except Exception as error:
+        # typer carries its own copy of click: its usage errors are known by what they can do.
+        if not hasattr(error, "format_message"):
+            raise
+        _fail(error.format_message() or "see --help")
+    else:
+        sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> None:
+    print(f"error: {' '.join(message.split())}", file=sys.stderr)
+    sys.exit(2)
 
 
 def _print_version(wanted: bool) -> None:
@@ -45,6 +72,167 @@ def _options(
     ] = False,
 ) -> None:
     pass
+
+
+@app.command()
+def fit(
+    graph: Graph,
+    out: Annotated[Path, typer.Option(help="The model folder to write.")],
+    method: Annotated[str, typer.Option(help="dss-gnn, dss-hybrid, gcn, gat or gpr-gnn.")] = "dss-gnn",
+    split: Annotated[
+        int | None, typer.Option(help="Which published split of a catalog graph; 0 by default.")
+    ] = None,
+    chaos_order: Annotated[int | None, typer.Option(help="P, the order of the expansion.")] = None,
+    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    epochs: Annotated[int | None, typer.Option(help="Train at most this long.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="Any parameter of DSSClassifier, as name=value; repeatable."),
+    ] = None,
+    missing: Annotated[str, typer.Option(help="Missing numbers in tables: error or mean.")] = "error",
+    categorical: Annotated[str, typer.Option(help="Columns of numbers that are categories, by commas.")] = "",
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    no_graph: Annotated[
+        bool, typer.Option("--no-graph", help="Leave the training edges out of the folder.")
+    ] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train a model on a graph and write it to a folder.
+
+    Example: dssgnn fit cora --out models/cora --split 0
+    """
+    import json
+    import warnings
+
+    from dssgnn.estimator import DSSClassifier
+    from dssgnn.training.progress import progress_bar
+
+    given: dict[str, Any] = {"method": method, "seed": seed, "device": device} | _assignments(settings or [])
+    given |= {k: v for k, v in {"chaos_order": chaos_order, "epochs": epochs}.items() if v is not None}
+    estimator = DSSClassifier().set_params(**given)
+    loaded, name = _read(graph, split=split or 0, missing=missing, categorical=categorical)
+    if split is not None and name != graph:
+        _fail(f"--split goes with a catalog name; {graph} is a file, which brings its own split")
+    say = not (quiet or as_json)
+    if say:
+        print("\n".join(loaded.report.lines()))
+    checkpoint = out.with_name(f".{out.name}.checkpoint")
+    checkpoint.parent.mkdir(parents=True, exist_ok=True)
+    if not resume:
+        checkpoint.unlink(missing_ok=True)
+    limit = estimator.get_params()["epochs"]
+    try:
+        with progress_bar(name, limit, not say) as on_epoch, warnings.catch_warnings(record=True) as notes:
+            warnings.simplefilter("always")
+            estimator.fit(loaded, name=name, checkpoint=checkpoint, resume=resume, on_epoch=on_epoch)
+    except KeyboardInterrupt:
+        if checkpoint.exists():
+            print(f"stopped; go on with: dssgnn fit {graph} --out {out} --resume", file=sys.stderr)
+        raise
+    estimator.save(out, graph=not no_graph)
+    checkpoint.unlink(missing_ok=True)
+    metrics = estimator.state_.metrics
+    if as_json:
+        print(json.dumps({"out": str(out), "metrics": metrics}, indent=1))
+    elif say:
+        for note in notes:
+            print(f"note: {note.message}")
+        _print_metrics({part: metrics[part] for part in ("test", "val", "train") if part in metrics})
+        print(f"model: {out}")
+
+
+@app.command()
+def predict(
+    model: Model,
+    graph: Graph,
+    out: Annotated[Path, typer.Option(help="The table to write, .csv or .parquet.")],
+    quiet: Quiet = False,
+) -> None:
+    """Write one row a node: prediction, probabilities and uncertainties.
+
+    Example: dssgnn predict models/cora cora --out predictions.csv
+    """
+    from dssgnn.errors import InputError
+    from dssgnn.estimator import DSSClassifier
+    from dssgnn.files import atomic_path
+
+    if out.suffix not in (".csv", ".parquet"):
+        raise InputError(f"--out must end in .csv or .parquet, got {out}")
+    estimator = DSSClassifier.load(model)
+    loaded, _ = _read(graph, encoding=estimator.state_.encoding)
+    frame = estimator.frame(loaded)
+    try:
+        with atomic_path(out) as temporary:
+            frame.to_csv(temporary, index=False) if out.suffix == ".csv" else frame.to_parquet(
+                temporary, index=False
+            )
+    except OSError as error:
+        raise InputError(f"{out} cannot be written: {error}") from error
+    if not quiet:
+        print("\n".join(loaded.report.lines()))
+        print(f"predictions: {out}")
+
+
+@app.command()
+def evaluate(
+    model: Model,
+    graph: Graph,
+    on: Annotated[
+        str, typer.Option(help="test, val or train of the stored split, or all labelled nodes.")
+    ] = "test",
+    as_json: Json = False,
+) -> None:
+    """Accuracy, Brier, NLL and ECE of a model on a graph.
+
+    Example: dssgnn evaluate models/cora cora --on test
+    """
+    import json
+
+    from dssgnn.errors import InputError
+    from dssgnn.estimator import DSSClassifier
+
+    if on not in ("test", "val", "train", "all"):
+        raise InputError(f"--on must be test, val, train or all, got {on!r}")
+    estimator = DSSClassifier.load(model)
+    loaded, _ = _read(graph, encoding=estimator.state_.encoding)
+    mask = None
+    if on != "all":
+        mask = getattr(estimator.state_.split, on)
+        if len(mask) != loaded.data.num_nodes:
+            raise InputError(
+                f"{graph} has {loaded.data.num_nodes} nodes, the stored split is for {len(mask)}; use --on all"
+            )
+    metrics = estimator.evaluate(loaded, mask)
+    if as_json:
+        print(json.dumps(metrics, indent=1))
+    else:
+        _print_metrics({on: metrics})
+
+
+@app.command()
+def report(
+    model: Model,
+    out: Annotated[Path, typer.Option(help="The page to write.")] = Path("report.html"),
+    ood: Annotated[
+        str | None, typer.Option(help="A graph whose energies are drawn beside the model's own.")
+    ] = None,
+) -> None:
+    """Write the page that shows how far to trust a model: one file, no network.
+
+    Example: dssgnn report models/cora --out report.html
+    """
+    from dssgnn.estimator import DSSClassifier
+    from dssgnn.report import write_report
+
+    outliers = None
+    if ood is not None:
+        estimator = DSSClassifier.load(model)
+        loaded, name = _read(ood, encoding=estimator.state_.encoding)
+        outliers = {name: estimator.uncertainty(loaded)["energy"]}
+    write_report(model, out, outliers=outliers)
+    print(f"page: {out}")
 
 
 @app.command()
@@ -78,7 +266,9 @@ def datasets(
     if as_json:
         print(json.dumps(rows, indent=1))
         return
-    table = Table("name", "nodes", "edges", "classes", "features", "licence", "here")
+    table = Table(
+        "name", "nodes", "edges", "classes", "features", "licence", "here", caption="edges: both directions"
+    )
     table.columns[0].no_wrap = True
     for row in rows:
         sizes = (f"{row[key]:,}" for key in ("nodes", "edges", "classes", "features"))
@@ -90,75 +280,47 @@ def datasets(
             console.print(f"{row['name']}: {row['reason']}", soft_wrap=True, highlight=False)
 
 
-@bench.command()
-def reading(
-    out: Annotated[Path, typer.Option(help="Results file to write the records into.")] = Path(
-        "results/reading.json"
-    ),
-    nodes: Annotated[int, typer.Option(help="Nodes of the folder of tables.")] = 100_000,
-    edges: Annotated[int, typer.Option(help="Edges of the folder of tables.")] = 1_000_000,
-    features: Annotated[int, typer.Option(help="Feature columns.")] = 20,
-) -> None:
-    """Time the reading and checking of a large folder of tables, and its memory."""
-    from dssgnn.benchmarks.reading import records
-    from dssgnn.benchmarks.records import merge_records
+def _read(graph: str, *, split: int | None = None, **options: Any) -> "tuple[LoadedGraph, str]":
+    """A graph by catalog name or by path, and what to call it."""
+    from dssgnn.data import load, names, read_graph
+    from dssgnn.errors import InputError
 
-    made = records(nodes, edges, features)
-    merge_records(out, made)
-    for record in made:
-        seconds, peak = record.metrics["seconds"], record.metrics["peak_mb"]
-        print(f"{record.variant}: {seconds:.2f} s, peak {peak:.0f} MB")
-    print(f"records: {out}")
+    if categorical := options.pop("categorical", ""):
+        options["categorical"] = categorical.split(",")
+    if options.get("missing", "error") not in ("error", "mean"):
+        raise InputError(f"--missing must be error or mean, got {options['missing']!r}")
+    if graph in names():
+        return read_graph(load(graph, split=split), encoding=options.get("encoding")), graph
+    if not Path(graph).exists() and "/" not in graph and "." not in graph:
+        raise InputError(f"no graph {graph!r}: neither a catalog name ({', '.join(names())}) nor a path")
+    return read_graph(graph, **options), Path(graph).stem or graph
 
 
-@bench.command()
-def render(
-    docs: Annotated[Path, typer.Option(help="Folder of Markdown files with table markers.")] = Path("docs"),
-    results: Annotated[Path, typer.Option(help="Folder of results files.")] = Path("results"),
-) -> None:
-    """Write the documentation's tables anew from the results files."""
-    from dssgnn.benchmarks.render import render as render_tables
+def _assignments(settings: list[str]) -> dict[str, Any]:
+    """``name=value`` pairs, values as JSON where they are, as text otherwise."""
+    import json
 
-    for path in render_tables(docs, results):
-        print(f"rendered: {path}")
+    from dssgnn.errors import InputError
+
+    given = {}
+    for pair in settings:
+        name, equals, text = pair.partition("=")
+        if not equals:
+            raise InputError(f"--set takes name=value, got {pair!r}")
+        try:
+            value = json.loads(text)
+        except ValueError:
+            value = text
+        given[name] = tuple(value) if isinstance(value, list) else value
+    return given
 
 
-@bench.command()
-def speed(
-    out: Annotated[Path, typer.Option(help="Results file to write the records into.")] = Path(
-        "results/speed.json"
-    ),
-    shapes: Annotated[str, typer.Option(help="Graph shapes, separated by commas.")] = "amazon-ratings",
-    orders: Annotated[str, typer.Option(help="Chaos orders, separated by commas.")] = "0,1,2,3",
-    device: Annotated[str, typer.Option(help="cpu or cuda.")] = "cpu",
-    repeats: Annotated[int, typer.Option(help="Timed steps; the median is recorded.")] = 7,
-) -> None:
-    """Time a training step against the published order of operations, in one run."""
+def _print_metrics(parts: dict[str, dict[str, float]]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    from dssgnn.benchmarks.records import Record, merge_records
-    from dssgnn.benchmarks.speed import SHAPES, run
-    from dssgnn.errors import InputError
-
-    names = tuple(shapes.split(","))
-    for name in names:
-        if name not in SHAPES:
-            raise InputError(f"--shapes knows {', '.join(SHAPES)}, got {name!r}")
-    if not all(part.isdigit() for part in orders.split(",")):
-        raise InputError(f"--orders takes numbers separated by commas, got {orders!r}")
-    table = Table("setting", "published ms", "ours ms", "ratio", "published MiB", "ours MiB")
-    pair: dict[str, Record] = {}
-    records = []
-    for record in run(names, tuple(int(part) for part in orders.split(",")), device, repeats):
-        records.append(record)
-        pair[record.variant] = record
-        if len(pair) == 2:
-            ours, theirs = pair["ours"].metrics, pair["published"].metrics
-            ratio = theirs["step_ms"] / ours["step_ms"]
-            values = [theirs["step_ms"], ours["step_ms"], ratio, theirs["saved_mib"], ours["saved_mib"]]
-            table.add_row(record.setting, *(f"{value:.1f}" for value in values))
-            pair = {}
-    merge_records(out, records)
+    table = Table("part", "nodes", "accuracy", "Brier", "NLL", "ECE")
+    for part, metrics in parts.items():
+        figures = (f"{metrics[key]:.4f}" for key in ("accuracy", "brier", "nll", "ece"))
+        table.add_row(part, f"{metrics['nodes']:,.0f}", *figures)
     Console().print(table)
-    print(f"records: {out}")

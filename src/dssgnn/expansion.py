@@ -16,7 +16,7 @@ class ChaosExpansion:
 
     The one representation that every readout of the paper's section 3.2 is taken from. A deterministic
     classifier is the expansion of order 0. Every readout is deterministic and differentiable, and finite for
-    logits of any size that their type can hold.
+    logits up to a tenth of what their type can hold (second moments up to its square root).
 
     Args:
         coefficients: ``Z [N, P+1, C]``.
@@ -139,9 +139,20 @@ class ChaosExpansion:
         """The expansion with ``function`` applied to its coefficients (a cast, a move, a choice of rows)."""
         return ChaosExpansion(function(self.coefficients), self.quadrature_size)
 
-    def __getitem__(self, nodes: Tensor | slice) -> "ChaosExpansion":
-        """The expansion of some nodes, by a mask, indices or a slice."""
-        return self.map(lambda z: z[nodes])
+    def __getitem__(self, nodes: Tensor | slice | int) -> "ChaosExpansion":
+        """The expansion of some nodes, by a mask, indices, a slice or one index."""
+        return self.map(lambda z: z[[nodes]] if isinstance(nodes, int) else z[nodes])
+
+    def __len__(self) -> int:
+        return self.num_nodes
+
+    def detach(self) -> "ChaosExpansion":
+        """The same expansion without its gradients."""
+        return self.map(Tensor.detach)
+
+    def cpu(self) -> "ChaosExpansion":
+        """The same expansion in the computer's own memory."""
+        return self.map(Tensor.cpu)
 
     def __repr__(self) -> str:
         return (
@@ -152,4 +163,5 @@ class ChaosExpansion:
 
 def _entropy(log_probabilities: Tensor) -> Tensor:
     # From logarithms: p log p and its slope are 0 where p underflows; entr(p) has slope infinity there.
-    return -(log_probabilities.exp() * log_probabilities).sum(dim=-1)
+    finite = log_probabilities.clamp_min(torch.finfo(log_probabilities.dtype).min)
+    return -(finite.exp() * finite).sum(dim=-1)

@@ -1,21 +1,21 @@
 """Files that are whole or absent."""
 
+import ctypes
 import os
-import tempfile
+import secrets
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_path"]
+__all__ = ["atomic_folder", "atomic_path"]
 
 
 @contextmanager
 def atomic_path(path: Path | str) -> Iterator[Path]:
     """Give a temporary name beside ``path`` to write to; it takes ``path``'s place when the block ends well."""
     path = Path(path)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = _beside(path)
     try:
         yield temporary
         with open(temporary, "rb") as file:
@@ -23,3 +23,45 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
         os.replace(temporary, path)
     finally:
         temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_folder(path: Path | str) -> Iterator[Path]:
+    """Give a temporary folder beside ``path`` to fill; it takes ``path``'s place when the block ends well.
+
+    On Linux the old and the new folder change places in one step, so that a kill at any moment leaves one of
+    them whole. Elsewhere there is a moment between two renames in which the old one has another name.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = _beside(path)
+    temporary.mkdir()
+    try:
+        yield temporary
+        for file in temporary.iterdir():
+            with open(file, "rb") as stream:
+                os.fsync(stream.fileno())
+        if not path.exists():
+            os.rename(temporary, path)
+        elif not _exchange(temporary, path):
+            old = Path(f"{temporary}.old")
+            os.rename(path, old)
+            os.rename(temporary, path)
+            shutil.rmtree(old)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _beside(path: Path) -> Path:
+    # Not made by `tempfile`, whose files only their owner may read.
+    return path.with_name(f".{path.name}.{secrets.token_hex(6)}")
+
+
+def _exchange(first: Path, second: Path) -> bool:
+    """Let two paths change names in one step (Linux's ``renameat2``); say whether that could be done."""
+    try:
+        rename = ctypes.CDLL(None, use_errno=True).renameat2
+    except (OSError, AttributeError, TypeError):
+        return False
+    here, exchange = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    return bool(rename(here, os.fsencode(first), here, os.fsencode(second), exchange) == 0)

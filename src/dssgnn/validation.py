@@ -3,16 +3,18 @@
 Every room uses these: a file reader adds the file and the row, a module adds the argument's name.
 """
 
-import weakref
-from typing import Any
+import operator
+from typing import Any, SupportsIndex, get_args
 
 import torch
 from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from dssgnn.errors import InputError
 
 __all__ = [
     "FeatureCheck",
+    "check_choice",
     "check_count",
     "check_edge_index",
     "check_edge_weight",
@@ -20,14 +22,32 @@ __all__ = [
     "check_labels",
     "check_mask",
     "check_masks",
+    "check_share",
 ]
 
 
 def check_count(value: object, name: str, *, minimum: int = 0) -> int:
     """Return ``value`` as an integer that is at least ``minimum``."""
-    if isinstance(value, bool) or not isinstance(value, int) or value < minimum:
+    # Whatever is an integer (numpy's too, as sweeps bring them), but not a boolean.
+    number = (
+        None if isinstance(value, bool) or not isinstance(value, SupportsIndex) else operator.index(value)
+    )
+    if number is None or number < minimum:
         raise InputError(f"{name} must be an integer >= {minimum}, got {value!r}")
-    return value
+    return number
+
+
+def check_choice(value: object, choices: object, name: str) -> None:
+    """Check that ``value`` is one of ``choices``: a tuple, or the values of a ``Literal``."""
+    allowed = choices if isinstance(choices, tuple) else get_args(choices)
+    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in allowed):
+        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+
+
+def check_share(value: object, name: str) -> None:
+    """Check that ``value`` is a number in 0..1."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+        raise InputError(f"{name} must be in [0, 1], got {value!r}")
 
 
 def check_edge_index(edge_index: Tensor, num_nodes: int | None = None) -> None:
@@ -96,19 +116,19 @@ class FeatureCheck:
     Looking for NaN reads all of ``x`` and, on a GPU, waits for it.
     """
 
-    def __init__(self, channels: int) -> None:
+    def __init__(self, channels: int | None = None) -> None:
         self.channels = channels
-        self._seen: weakref.ref[Tensor] | None = None
-        self._version = 0
+        self._seen: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # the version that passed
 
-    def __call__(self, x: Tensor) -> None:
-        """Check ``x`` unless it is the tensor, unmodified, that passed last."""
+    def __call__(self, x: Tensor, num_nodes: int | None = None) -> None:
+        """Check ``x`` unless it is a tensor, unmodified, that passed before."""
         tracked = isinstance(x, Tensor) and not x.is_inference()
-        if tracked and self._seen is not None and self._seen() is x and x._version == self._version:
+        known = tracked and x in self._seen and self._seen[x] == x._version
+        if known and (num_nodes is None or x.size(0) == num_nodes):
             return
-        check_features(x, channels=self.channels)
+        check_features(x, num_nodes, self.channels)
         if tracked:
-            self._seen, self._version = weakref.ref(x), x._version
+            self._seen[x] = x._version
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FeatureCheck, (self.channels,)

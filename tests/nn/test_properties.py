@@ -13,6 +13,9 @@ from torch import Tensor, nn
 
 from dssgnn import DSSGNN, ChaosExpansion, DSSConv, DSSHybrid, GraphOperator
 from dssgnn.nn import make_encoder
+from dssgnn.nn.projection import evaluate_activate_project
+from dssgnn.spectral import projection_tables
+from dssgnn.training import seeded
 
 F64 = torch.float64
 VARIANTS = {
@@ -337,3 +340,39 @@ def test_hybrid_readouts_transfer() -> None:
     part = z[torch.tensor([3, 1])]
     assert torch.equal(part.coefficients, z.coefficients[[3, 1]])
     assert torch.equal(part.penalized_energy, branch.chaos_energy[[3, 1]])
+
+
+def test_dropout_leaves_the_residual_path_alone():
+    """With layers that give nothing, an identity skip carries the lifted state through any depth unchanged."""
+    with seeded(0):
+        model = DSSGNN(4, 6, 3, num_layers=6, residual="identity", dropout=0.5).train()
+    for layer in model.layers:
+        torch.nn.init.zeros_(layer.weight)
+    x, edges = torch.randn(5, 4, generator=torch.Generator().manual_seed(1)), torch.tensor([[0, 1], [1, 0]])
+    with seeded(1):
+        noisy = model(x, edges).coefficients
+    with seeded(1):  # five masks for the layers' inputs, then the readout's own, the only one that shows
+        mask = [torch.nn.functional.dropout(torch.ones(5, 3, 6), 0.5) for _ in range(6)][-1]
+    torch.testing.assert_close(noisy, (model.lift(x) * mask) @ model.readout_weight)
+
+
+@pytest.mark.parametrize("activation", [torch.nn.RReLU(), torch.nn.ReLU(inplace=True), torch.nn.GELU()])
+def test_activations_that_cannot_be_recomputed_keep_their_gradient(activation):
+    """A random slope must be the same in both passes: the tape keeps it."""
+    evaluation, projection = projection_tables(2, 4, torch.float64, torch.device("cpu"))
+    u = torch.randn(
+        5, 3, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64, requires_grad=True
+    )
+    with seeded(3):
+        out = evaluate_activate_project(u, evaluation, projection, activation)
+    (gradient,) = torch.autograd.grad(out.sum(), u)
+    with seeded(3):
+        tape = projection @ activation(evaluation @ u)
+    torch.testing.assert_close(gradient, torch.autograd.grad(tape.sum(), u)[0])
+
+
+def test_a_function_that_closes_over_a_parameter_is_differentiated():
+    slope = torch.nn.Parameter(torch.tensor(0.5))
+    conv = DSSConv(2, 2, 1, activation=lambda v: v * torch.sigmoid(slope * v))
+    conv(torch.randn(3, 2, 2), torch.tensor([[0, 1], [1, 2]])).sum().backward()
+    assert slope.grad is not None

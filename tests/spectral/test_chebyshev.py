@@ -110,7 +110,7 @@ def test_branches_of_unequal_degree_do_not(kind, degrees):
 
 
 def test_refuses_an_unknown_start():
-    with pytest.raises(InputError, match=r"filter_init must be one of lowpass, .*, got 'bandpass'"):
+    with pytest.raises(InputError, match=r"filter_init must be one of 'lowpass', .*, got 'bandpass'"):
         initial_filters("bandpass", (4, 4))
 
 

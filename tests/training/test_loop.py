@@ -6,10 +6,11 @@ import pytest
 import torch
 
 from dssgnn import DSSGNN, DSSHybrid
+from dssgnn.checkpoint import save_tensors
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
 from dssgnn.nn import Deterministic, make_encoder
-from dssgnn.training import MarginTerm, NodeTask, Outliers, ParameterGroup, TrainingConfig, fit, seeded
+from dssgnn.training import MarginTerm, NodeTask, Outliers, ParameterGroup, TrainingConfig, fit, loop, seeded
 from dssgnn.training.loop import evaluate, make_optimizer
 
 CONFIG = TrainingConfig(epochs=12, patience=None, seed=3, checkpoint_every=4)
@@ -144,9 +145,10 @@ def test_test_labels_are_never_read(task):
 
 
 def test_warm_up_freezes_the_branch(task):
-    model = make_hybrid(warmup_epochs=6)
+    model = make_hybrid(warmup_epochs=7)
     start = {k: v.clone() for k, v in model.state_dict().items()}
-    fit(model, task, replace(CONFIG, epochs=6, weight_decay=0.1))
+    with pytest.warns(UserWarning, match="within the warm-up of 7 epochs"):
+        fit(model, task, replace(CONFIG, epochs=6, weight_decay=0.1))
     moved = {k for k, v in model.state_dict().items() if not torch.equal(v, start[k])}
     assert moved
     assert not any(k.startswith("branch") or k == "residual_scale" for k in moved)
@@ -218,8 +220,11 @@ def test_bad_runs(change, message, task):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"objective": "hinge"}, "objective must be one of mean, quadrature, predictive, brier, got 'hinge'"),
-        ({"monitor": "loss"}, "monitor must be one of brier, .*got 'loss'"),
+        (
+            {"objective": "hinge"},
+            "objective must be one of 'mean', 'quadrature', 'predictive', 'brier', got 'hinge'",
+        ),
+        ({"monitor": "loss"}, "monitor must be one of 'brier', .*got 'loss'"),
         ({"epochs": 0}, "epochs must be an integer >= 1, got 0"),
         ({"patience": 0}, "patience must be an integer >= 1, got 0"),
         ({"lr": -1.0}, "lr must be >= 0 and finite, got -1.0"),
@@ -268,3 +273,109 @@ def test_features_that_do_not_match_the_model(task):
         model = DSSGNN(9, 8, 2)
     with pytest.raises(InputError, match="x has 7 features, but the model was made for 9"):
         fit(model, task, CONFIG)
+
+
+def test_a_checkpoint_knows_its_data(task, tmp_path):
+    """Resuming on another split would train on its test nodes."""
+    file = tmp_path / "run"
+    fit(make_dss(), task, CONFIG, checkpoint=file)
+    swapped = replace(task, train_mask=task.test_mask, test_mask=task.train_mask)
+    with pytest.raises(InputError, match="another graph or split"):
+        fit(make_dss(), swapped, CONFIG, checkpoint=file, resume=True)
+
+
+def test_a_new_run_forgets_the_old_checkpoint(task, tmp_path):
+    file = tmp_path / "run"
+    fit(make_dss(), task, CONFIG, checkpoint=file)
+    with pytest.raises(KeyboardInterrupt):
+        fit(make_dss(), task, CONFIG, checkpoint=file, on_epoch=_interrupt)
+    assert not file.exists()
+
+
+def _interrupt(row):
+    raise KeyboardInterrupt
+
+
+def test_a_finished_run_resumes_to_itself(task, tmp_path):
+    file = tmp_path / "run"
+    short = replace(CONFIG, epochs=3, checkpoint_every=10)
+    first, again = make_dss(), make_dss()
+    history = fit(first, task, short, checkpoint=file).history
+    assert file.exists()
+    assert fit(again, task, short, checkpoint=file, resume=True).history == history
+    assert same_weights(first, again)
+    with pytest.raises(InputError, match="has run 3 epochs already, more than epochs=2"):
+        fit(make_dss(), task, replace(short, epochs=2), checkpoint=file, resume=True)
+
+
+def test_a_file_of_another_kind_is_refused(task, tmp_path):
+    save_tensors(tmp_path / "run", {"a": torch.zeros(1)}, {"schema": 1})
+    with pytest.raises(InputError, match="expected a 'training run'"):
+        fit(make_dss(), task, CONFIG, checkpoint=tmp_path / "run", resume=True)
+    with pytest.raises(InputError, match="checkpoint must be a file in a folder that is there"):
+        fit(make_dss(), task, CONFIG, checkpoint=tmp_path / "nowhere" / "run")
+
+
+def test_shared_and_learned_activations_are_saved(task, tmp_path):
+    model, again = (make_dss(activation=torch.nn.PReLU()) for _ in range(2))
+    fit(model, task, replace(CONFIG, epochs=4), checkpoint=tmp_path / "run")
+    fit(again, task, replace(CONFIG, epochs=4), checkpoint=tmp_path / "run", resume=True)
+    slopes = [layer.activation.weight.item() for layer in model.layers]
+    assert slopes[0] != slopes[1]
+    assert same_weights(model, again)
+
+
+def test_a_monitor_that_is_not_finite_never_wins(task, monkeypatch):
+    real = loop.evaluate
+    values = iter([float("nan"), *[None] * 20])
+
+    def first_is_nan(model, task, mask):
+        given = next(values)
+        return real(model, task, mask) | ({} if given is None else {"brier": given})
+
+    monkeypatch.setattr(loop, "evaluate", first_is_nan)
+    result = fit(make_dss(), task, CONFIG)
+    assert result.best_epoch > 0
+    assert result.best_value < 1
+    monkeypatch.setattr(loop, "evaluate", lambda *a: real(*a) | {"brier": float("nan")})
+    with pytest.raises(InputError, match="validation brier was never finite"):
+        fit(make_dss(), task, CONFIG)
+
+
+def test_patience_waits_for_the_warm_up(task):
+    model = make_hybrid(warmup_epochs=10)
+    result = fit(model, task, replace(CONFIG, epochs=40, patience=2))
+    assert len(result.history) > 10
+
+
+def test_classes_of_model_and_task_must_agree(task):
+    with seeded(0):
+        wide = DSSGNN(7, 8, 5)
+    with pytest.raises(InputError, match="the model has 5 classes, but the task has 2"):
+        fit(wide, task, CONFIG)
+
+
+@pytest.mark.parametrize(
+    ("model", "config", "message"),
+    [
+        (torch.nn.Linear(7, 2), CONFIG, "fit needs a NodeTask, got a dict"),
+        ("gcn", CONFIG, "fit needs a Module, got a str"),
+        (torch.nn.Linear(7, 2), {"epochs": 3}, "fit needs a NodeTask, got a dict"),
+    ],
+)
+def test_arguments_of_the_wrong_kind(model, config, message):
+    with pytest.raises(InputError, match=message):
+        fit(model, {}, config)
+
+
+def test_a_model_that_returns_logits_is_told_what_to_do(task):
+    class Plain(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(7, 2)
+
+        def forward(self, x, graph):
+            return self.linear(x)
+
+    with pytest.raises(InputError, match=r"expected a ChaosExpansion \(see dssgnn\.nn\.Deterministic\)"):
+        fit(Plain(), task, CONFIG)

@@ -5,6 +5,7 @@ import platform
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,28 @@ from dssgnn.files import atomic_path
 __all__ = ["Record", "device_name", "merge_records", "read_records"]
 
 _SCHEMA = 1
+
+
+def versions() -> dict[str, str]:
+    """The versions that a result depends on."""
+    return {"dssgnn": __version__, "torch": torch.__version__, "python": platform.python_version()}
+
+
+@cache
+def commit() -> str:
+    """The commit this code is at, with ``+`` where the tree differs from it; empty outside a checkout."""
+    here = Path(__file__).parent
+
+    def git(*words: str) -> str:
+        return subprocess.run(
+            ["git", *words], cwd=here, capture_output=True, text=True, check=True
+        ).stdout.strip()
+
+    try:
+        git("ls-files", "--error-unmatch", Path(__file__).name)  # else the checkout is somebody else's
+        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain") else "")
+    except (OSError, subprocess.CalledProcessError):
+        return ""
 
 
 @dataclass(frozen=True)
@@ -33,8 +56,8 @@ class Record:
     split: int | None = None
     seed: int | None = None
     selected_on: str | None = None
-    versions: dict[str, str] = field(default_factory=lambda: versions())
-    commit: str = field(default_factory=lambda: commit())
+    versions: dict[str, str] = field(default_factory=versions)
+    commit: str = field(default_factory=commit)
 
     @property
     def key(self) -> tuple[Any, ...]:
@@ -46,7 +69,11 @@ def merge_records(path: Path | str, records: Iterable[Record]) -> None:
     """Write records into a results file, in the place of older ones with the same key; atomically."""
     kept = {record.key: record for record in (read_records(path) if Path(path).exists() else [])}
     kept |= {record.key: record for record in records}
-    text = json.dumps({"schema": _SCHEMA, "records": [asdict(r) for r in kept.values()]}, indent=1)
+    content = {"schema": _SCHEMA, "records": [asdict(r) for r in kept.values()]}
+    try:
+        text = json.dumps(content, indent=1, allow_nan=False)
+    except ValueError as error:
+        raise InputError(f"{path}: a record holds a number that is not finite") from error
     Path(path).parent.mkdir(parents=True, exist_ok=True)
     with atomic_path(path) as temporary:
         temporary.write_text(text + "\n", encoding="utf-8")
@@ -67,26 +94,6 @@ def read_records(path: Path | str) -> list[Record]:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path}: not a results file ({error})") from error
-
-
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    return {"dssgnn": __version__, "torch": torch.__version__, "python": platform.python_version()}
-
-
-def commit() -> str:
-    """The commit this code is at, with ``+`` where the tree differs from it; empty outside a checkout."""
-    here = Path(__file__).parent
-
-    def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", *words], cwd=here, capture_output=True, text=True, check=True
-        ).stdout.strip()
-
-    try:
-        return git("rev-parse", "--short=12", "HEAD") + ("+" if git("status", "--porcelain") else "")
-    except (OSError, subprocess.CalledProcessError):
-        return ""
 
 
 def device_name(device: torch.device) -> str:

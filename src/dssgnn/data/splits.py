@@ -192,7 +192,7 @@ def _published_class_balanced(data: Data, index: int) -> Split:
 SPLIT_RULES: dict[str, Callable[[Data, int], Split]] = {
     "class-balanced": _published_class_balanced,
     "public": public_split,
-    "random": lambda data, index: random_split(int(data.num_nodes), index),
+    "random": lambda data, index: random_split(int(data.num_nodes), index, nodes=_labelled(data)),
     "stratified": lambda data, index: stratified_split(data.y, seed=index),
 }
 
@@ -215,6 +215,10 @@ def make_split(name_or_rule: str, data: Data, index: int = 0) -> Split:
             raise InputError(f"{rule!r} is neither a split rule ({rules}) nor a catalog name")
         rule = ENTRIES[rule].split
     return SPLIT_RULES[rule](data, index)
+
+
+def _labelled(data: Data) -> Tensor | None:
+    return None if data.y is None else data.y >= 0
 
 
 def _labels(y: Tensor) -> NDArray[np.int64]:

@@ -12,13 +12,14 @@ products as the forward pass.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from dssgnn.errors import InputError
+from dssgnn.validation import check_choice
 
 __all__ = ["Basis", "multiply", "polynomial_filter"]
 
@@ -48,8 +49,7 @@ def polynomial_filter(
     Returns:
         ``[N, R, Q, d]``.
     """
-    if basis not in get_args(Basis):
-        raise InputError(f"basis must be 'chebyshev' or 'monomial', got {basis!r}")
+    check_choice(basis, Basis, "basis")
     if h.dim() != 3 or theta.dim() != 3 or theta.size(1) != h.size(1):
         raise InputError(
             f"filter needs a state [N, Q, d] and coefficients [R, Q, K+1], got {list(h.shape)} and {list(theta.shape)}"

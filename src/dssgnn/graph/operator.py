@@ -23,7 +23,7 @@ from dssgnn.graph.laplacian import (
     normalize,
     rescale,
 )
-from dssgnn.validation import check_count, check_edge_index, check_edge_weight
+from dssgnn.validation import check_choice, check_count, check_edge_index, check_edge_weight
 
 __all__ = ["GraphOperator", "OperatorCache"]
 
@@ -105,8 +105,7 @@ class GraphOperator:
             ("symmetrize", symmetrize, get_args(Symmetrize)),
             ("self_loops", self_loops, (True, False, "keep")),
         ):
-            if value not in allowed:
-                raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")
+            check_choice(value, allowed, name)
         if lambda_max != "estimate" and not (
             isinstance(lambda_max, (int, float)) and 0 < lambda_max < math.inf
         ):

@@ -7,11 +7,11 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator, OperatorCache
-from dssgnn.nn.init import WeightInit, check_choice, init_weight
-from dssgnn.nn.projection import Activation, evaluate_activate_project, resolve_activation
+from dssgnn.nn.init import WeightInit, init_weight
+from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
 from dssgnn.spectral import exact_size, initial_filters, projection_tables, resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
-from dssgnn.validation import check_count
+from dssgnn.validation import check_choice, check_count
 
 __all__ = ["Branches", "DSSConv"]
 
@@ -111,8 +111,7 @@ class DSSConv(nn.Module):
         init_weight(self.weight, self.weight_init)
         if self.bias is not None:
             self.bias.zero_()
-        if isinstance(self.activation, nn.PReLU):
-            self.activation.reset_parameters()
+        reset_activation(self.activation)
 
     def forward(self, h: Tensor, graph: GraphOperator | Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Update the state ``h [N, P+1, in]`` to ``[N, P+1, out]``."""

@@ -5,13 +5,14 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch_geometric.nn import models
+from torch_geometric.nn import GATConv, models
 
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache
+from dssgnn.validation import FeatureCheck
 
-__all__ = ["ENCODERS", "GPRGNN", "Deterministic", "make_encoder"]
+__all__ = ["ENCODERS", "GAT", "GPRGNN", "Deterministic", "make_encoder"]
 
 
 class GPRGNN(nn.Module):
@@ -62,6 +63,39 @@ class GPRGNN(nn.Module):
         return self._operator(edge_index, z).filter(z[:, None], self.weights[None, None], "monomial")[:, 0, 0]
 
 
+class GAT(nn.Module):
+    """The two-layer graph attention network of the paper's comparison: 8 heads, ELU, one output head.
+
+    Args:
+        in_channels: features a node.
+        hidden_channels: width of the hidden layer, over all heads.
+        out_channels: classes.
+        heads: attention heads of the hidden layer.
+        dropout: on the attention weights and on the hidden state.
+    """
+
+    def __init__(
+        self, in_channels: int, hidden_channels: int, out_channels: int, heads: int = 8, dropout: float = 0.5
+    ) -> None:
+        super().__init__()
+        if hidden_channels % heads:
+            raise InputError(f"hidden_channels must be a multiple of {heads} heads, got {hidden_channels}")
+        self.first = GATConv(in_channels, hidden_channels // heads, heads, dropout=dropout)
+        self.second = GATConv(hidden_channels, out_channels, dropout=dropout)
+        self.dropout = dropout
+
+    def reset_parameters(self) -> None:
+        """Start again."""
+        self.first.reset_parameters()
+        self.second.reset_parameters()
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """Logits ``[N, C]``."""
+        h = nn.functional.elu(self.first(x, edge_index))
+        logits: Tensor = self.second(nn.functional.dropout(h, self.dropout, self.training), edge_index)
+        return logits
+
+
 def _from_pyg(name: str) -> Callable[..., nn.Module]:
     def make(in_channels: int, hidden_channels: int, out_channels: int, **options: Any) -> nn.Module:
         options = {"num_layers": 2, "dropout": 0.5} | options
@@ -74,6 +108,7 @@ def _from_pyg(name: str) -> Callable[..., nn.Module]:
 
 
 ENCODERS: dict[str, Callable[..., nn.Module]] = {
+    "gat": GAT,
     "gcn": _from_pyg("GCN"),
     "sage": _from_pyg("GraphSAGE"),
     "gpr-gnn": GPRGNN,
@@ -83,14 +118,14 @@ ENCODERS: dict[str, Callable[..., nn.Module]] = {
 def make_encoder(
     name: str, in_channels: int, hidden_channels: int, out_channels: int, **options: Any
 ) -> nn.Module:
-    """An encoder by name: ``"gcn"``, ``"sage"`` or ``"gpr-gnn"``.
+    """An encoder by name: ``"gat"``, ``"gcn"``, ``"sage"`` or ``"gpr-gnn"``.
 
     Args:
         name: which one.
         in_channels: features a node.
         hidden_channels: width.
         out_channels: classes.
-        options: passed on (``num_layers=2``, ``dropout=0.5``; ``norm``, ``act`` ... as in PyG).
+        options: passed on (``dropout=0.5`` and so on; those of PyG's models for ``"gcn"`` and ``"sage"``).
 
     Returns:
         A module ``encoder(x, edge_index) -> logits [N, C]``.
@@ -106,6 +141,7 @@ class Deterministic(nn.Module):
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder
+        self._check = FeatureCheck()
 
     def reset_parameters(self) -> None:
         """Start again."""
@@ -113,6 +149,10 @@ class Deterministic(nn.Module):
 
     def forward(self, x: Tensor, graph: GraphOperator | Tensor) -> ChaosExpansion:
         """The encoder's logits, run on the edges as they were read."""
-        edge_index = graph.edge_index if isinstance(graph, GraphOperator) else graph
-        logits: Tensor = self.encoder(x, edge_index)
+        if isinstance(graph, GraphOperator):
+            self._check(x, graph.num_nodes)
+            graph = graph.edge_index
+        else:
+            self._check(x)
+        logits: Tensor = self.encoder(x, graph)
         return ChaosExpansion(logits[:, None])

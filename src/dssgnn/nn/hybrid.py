@@ -37,8 +37,9 @@ class DSSHybrid(nn.Module):
     .. math:: z_0 = \mathrm{base}(x, E) + g\, Z_0, \qquad z_n = g\, Z_n \quad (n \ge 1)
 
     For the first ``warmup_epochs`` epochs the branch is not evaluated and neither its parameters nor ``g``
-    receive a gradient; the output is then the base's, an expansion of order 0. The training loop announces
-    each epoch with `start_epoch`; the epoch is a buffer, so a checkpoint knows its phase.
+    receive a gradient; the output is then the base's, an expansion of order 0. So is a new model's: the
+    training loop announces each epoch with `start_epoch`, and a loop of your own must. The epoch is a buffer, so
+    a checkpoint knows its phase.
 
     Args:
         base: ``base(x, edge_index) -> logits [N, C]``.
@@ -69,17 +70,23 @@ class DSSHybrid(nn.Module):
         self.residual_scale = nn.Parameter(torch.tensor(float(residual_scale)))
         self.warmup_epochs = check_count(warmup_epochs, "warmup_epochs")
         self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))
+        self._now = 0  # the buffer's value: reading it from a GPU would wait for the GPU
+        self.register_load_state_dict_post_hook(DSSHybrid._read_epoch)  # type: ignore[no-untyped-call]
         self._operator = OperatorCache()
         self._check = FeatureCheck(branch.in_channels)
 
     @property
     def warming_up(self) -> bool:
         """Whether the base still trains alone."""
-        return int(self.epoch) < self.warmup_epochs
+        return self._now < self.warmup_epochs
+
+    def _read_epoch(self, _: object) -> None:
+        self._now = int(self.epoch)
 
     @torch.no_grad()
     def start_epoch(self, epoch: int) -> None:
         """Tell the model which epoch (from 0) begins."""
+        self._now = epoch
         self.epoch.fill_(epoch)
 
     @torch.no_grad()
@@ -88,12 +95,12 @@ class DSSHybrid(nn.Module):
         self.base.reset_parameters()  # type: ignore[operator]
         self.branch.reset_parameters()
         self.residual_scale.fill_(self.residual_start)
-        self.epoch.zero_()
+        self.start_epoch(0)
 
     def forward(self, x: Tensor, graph: GraphOperator | Tensor) -> ChaosExpansion:
         """Expand the combined logits; the base is given the graph's edges as they were read."""
-        self._check(x)
         operator = self._operator(graph, x)
+        self._check(x, operator.num_nodes)
         logits = self.base(x, operator.edge_index)
         if self.warming_up:
             return ChaosExpansion(logits[:, None], self.branch.quadrature_size)

@@ -1,13 +1,13 @@
 """How weights start."""
 
 import math
-from typing import Literal, get_args
+from typing import Literal
 
 from torch import Tensor, nn
 
-from dssgnn.errors import InputError
+from dssgnn.validation import check_choice
 
-__all__ = ["WeightInit", "check_choice", "init_weight"]
+__all__ = ["WeightInit", "init_weight"]
 
 WeightInit = Literal["glorot", "published"]
 
@@ -22,10 +22,3 @@ def init_weight(weight: Tensor, kind: WeightInit) -> None:
     else:
         bound = math.sqrt(6 / (fan_in + fan_out))
         nn.init.uniform_(weight, -bound, bound)
-
-
-def check_choice(value: object, choices: object, name: str) -> None:
-    """Check that ``value`` is one of a ``Literal``'s values."""
-    allowed = get_args(choices)
-    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in allowed):
-        raise InputError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}")

@@ -1,5 +1,6 @@
 """`DSSGNN`: lift, doubly-spectral layers, readout."""
 
+import copy
 from typing import Literal, TypedDict, cast
 
 import torch
@@ -9,11 +10,11 @@ from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache
 from dssgnn.nn.conv import Branches, DSSConv
-from dssgnn.nn.init import WeightInit, check_choice, init_weight
-from dssgnn.nn.projection import Activation, evaluate_activate_project, resolve_activation
+from dssgnn.nn.init import WeightInit, init_weight
+from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
 from dssgnn.spectral import projection_tables, resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
-from dssgnn.validation import FeatureCheck, check_count
+from dssgnn.validation import FeatureCheck, check_choice, check_count
 
 __all__ = ["DSSGNN"]
 
@@ -45,7 +46,7 @@ class DSSGNN(nn.Module):
         residual: ``True`` adds :math:`H_m R` with a learned ``R`` to every activated layer, ``"identity"``
             adds :math:`H_m`.
         norm: ``"batch"`` normalises every order of every activated layer after its projection.
-        dropout: between layers.
+        dropout: between layers, on what a layer reads; a residual connection goes around it.
         input_dropout: on ``x``.
         lift_dropout: on the lifted channels.
         activation: a name or any pointwise function.
@@ -131,7 +132,8 @@ class DSSGNN(nn.Module):
             widths[num_layers] = hidden_channels
         layers: list[DSSConv | _ChaosLinear] = []
         for i in range(num_layers):
-            sigma = activation if i < activated else None
+            # A module that learns (PReLU) is learned in every layer on its own.
+            sigma = copy.deepcopy(activation) if i < activated else None
             if i == 0 or propagation == "every":
                 layers.append(
                     DSSConv(
@@ -198,9 +200,9 @@ class DSSGNN(nn.Module):
         h = self.lift(x, first.weight if folded else None)
         h = nn.functional.dropout(h, self.lift_dropout, self.training)
         for i, layer in enumerate(self.layers):
-            if i > 0:
-                h = nn.functional.dropout(h, self.dropout, self.training)
-            following = first.propagate(h, operator) if folded and i == 0 else layer(h, operator)
+            # The skip carries the state itself: dropped at every layer, little of it would reach the end.
+            inner = nn.functional.dropout(h, self.dropout, self.training) if i > 0 else h
+            following = first.propagate(h, operator) if folded and i == 0 else layer(inner, operator)
             if i < len(self.norms):
                 following = self.norms[i](following.flatten(1)).view_as(following)
             if self.residual and (i + 1 < len(self.layers) or self.readout_weight is not None):
@@ -279,6 +281,7 @@ class _ChaosLinear(nn.Module):
         init_weight(self.weight, self.weight_init)
         if self.bias is not None:
             self.bias.zero_()
+        reset_activation(self.activation)
 
     def forward(self, h: Tensor, graph: GraphOperator) -> Tensor:
         tables = projection_tables(self.chaos_order, self.quadrature_size, self.weight.dtype, h.device)

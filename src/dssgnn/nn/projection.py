@@ -3,8 +3,8 @@ r"""Evaluate, activate, project: a pointwise nonlinearity on a chaos state.
 .. math::
     V_s = \sum_m E_{s,m} U_m + b, \qquad H'_n = \sum_s \Phi_{n,s}\, \sigma(V_s)
 
-is eqs. sample_preact and dss_projection_update with the filters already applied. Only the input ``U`` is kept
-for the backward pass: the ``S`` node values are computed again there.
+is eqs. sample_preact and dss_projection_update with the filters already applied. For the activations known by
+name only the input ``U`` is kept for the backward pass: the ``S`` node values are computed again there.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from torch.autograd.function import once_differentiable
 
 from dssgnn.errors import InputError
 
-__all__ = ["ACTIVATIONS", "Activation", "evaluate_activate_project", "resolve_activation"]
+__all__ = ["ACTIVATIONS", "Activation", "evaluate_activate_project", "reset_activation", "resolve_activation"]
 
 Activation = Callable[[Tensor], Tensor]
 
@@ -65,16 +65,26 @@ def evaluate_activate_project(
     if activation is None:
         out = torch.matmul(projection @ evaluation, u)
         return out if bias is None else out + projection.sum(dim=1)[:, None] * bias
-    if isinstance(activation, nn.Module) and any(True for _ in activation.parameters()):
-        # An activation that learns (PReLU) needs the tape: the recomputation below sees no parameters.
+    if not _recomputable(activation):
         values = torch.matmul(evaluation, u)
         return torch.matmul(projection, activation(values if bias is None else values + bias))
     return _Project.apply(u, evaluation, projection, activation, bias)  # type: ignore[no-untyped-call, no-any-return]
 
 
-def _in_place(activation: Activation) -> bool:
-    name = getattr(activation, "__name__", "")
-    return bool(getattr(activation, "inplace", False)) or (name.endswith("_") and not name.endswith("__"))
+def _recomputable(activation: Activation) -> bool:
+    """Whether running it again in the backward pass is sure to give the same values and lose no gradient.
+
+    Anything else (one that learns, draws at random, or is a stranger's function) goes over autograd's tape.
+    """
+    kinds = (nn.ReLU, nn.Tanh, nn.GELU, nn.ELU, nn.SiLU, nn.LeakyReLU, nn.Softplus, nn.Sigmoid)
+    plain = isinstance(activation, kinds) and not getattr(activation, "inplace", False)
+    return plain or activation in ACTIVATIONS.values()
+
+
+def reset_activation(activation: Activation | None) -> None:
+    """Start an activation that learns again."""
+    if isinstance(activation, nn.Module) and hasattr(activation, "reset_parameters"):
+        activation.reset_parameters()  # type: ignore[operator]
 
 
 class _Project(torch.autograd.Function):
@@ -102,8 +112,7 @@ class _Project(torch.autograd.Function):
             values += rest[0]
         with torch.enable_grad():
             values.requires_grad_()
-            # An activation that writes in place may not write to a leaf, nor over the values differentiated.
-            activated = ctx.activation(values.clone() if _in_place(ctx.activation) else values)
+            activated = ctx.activation(values)
         (slope,) = torch.autograd.grad(activated, values, torch.matmul(projection.T, grad))  # [N, S, d]
         want_u, want_evaluation = ctx.needs_input_grad[:2]
         grad_u = torch.matmul(evaluation.T, slope) if want_u else None

@@ -4,7 +4,7 @@ from torch import Tensor
 
 from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator
-from dssgnn.validation import check_count
+from dssgnn.validation import check_count, check_share
 
 __all__ = ["propagate", "propagation_operator"]
 
@@ -43,8 +43,9 @@ def propagate(score: Tensor, operator: GraphOperator, steps: int = 2, alpha: flo
         tensor([2., 2.])
     """
     check_count(steps, "steps")
-    if not 0 <= alpha <= 1:
-        raise InputError(f"alpha must be in [0, 1], got {alpha!r}")
+    check_share(alpha, "alpha")
+    if (operator.options["normalization"], operator.options["direction"]) != ("rw", "in"):
+        raise InputError(f"propagate needs the operator that propagation_operator makes, got {operator}")
     for _ in range(steps):
         score = alpha * score - (1 - alpha) * (operator @ score)  # the operator is -D^-1 A
     return score

@@ -1,15 +1,14 @@
 """Chebyshev polynomials of the first kind and the filters written in them."""
 
 import math
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
 from numpy.polynomial import chebyshev as numpy_chebyshev
 from torch import Tensor
 
-from dssgnn.errors import InputError
-from dssgnn.validation import check_count
+from dssgnn.validation import check_choice, check_count
 
 __all__ = [
     "FilterInit",
@@ -75,8 +74,7 @@ def initial_filters(kind: FilterInit, degrees: tuple[int, int]) -> tuple[Tensor,
         >>> initial_filters("published", (2, 1))
         (tensor([1.0000, 0.5000, 0.2500], dtype=torch.float64), tensor([ 0.0000, -0.5000], dtype=torch.float64))
     """
-    if kind not in get_args(FilterInit):
-        raise InputError(f"filter_init must be one of {', '.join(get_args(FilterInit))}, got {kind!r}")
+    check_choice(kind, FilterInit, "filter_init")
     low_degree, high_degree = degrees
     powers = torch.arange(max(degrees) + 1, dtype=torch.float64)
     if kind == "flat":

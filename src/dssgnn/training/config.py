@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from dssgnn.errors import InputError
-from dssgnn.validation import check_count
+from dssgnn.validation import check_choice, check_count, check_share
 
 __all__ = ["MONITORS", "MarginTerm", "Objective", "ParameterGroup", "TrainingConfig"]
 
@@ -68,8 +68,7 @@ class MarginTerm:
             _check_number(getattr(self, name), name)
         _check_number(self.weight, "weight", minimum=0)
         check_count(self.steps, "steps")
-        if not 0 <= self.alpha <= 1:
-            raise InputError(f"alpha must be in [0, 1], got {self.alpha!r}")
+        check_share(self.alpha, "alpha")
 
 
 @dataclass(frozen=True)
@@ -119,9 +118,7 @@ class TrainingConfig:
             ("optimizer", get_args(Optimizer)),
             ("precision", get_args(Precision)),
         ):
-            value = getattr(self, name)
-            if value not in choices:
-                raise InputError(f"{name} must be one of {', '.join(choices)}, got {value!r}")
+            check_choice(getattr(self, name), choices, name)
         for name in ("chaos_weight", "lr", "weight_decay"):
             _check_number(getattr(self, name), name, minimum=0)
         check_count(self.epochs, "epochs", minimum=1)
@@ -129,8 +126,10 @@ class TrainingConfig:
         check_count(self.checkpoint_every, "checkpoint_every", minimum=1)
         if self.patience is not None:
             check_count(self.patience, "patience", minimum=1)
-        if self.clip is not None and not self.clip > 0:
-            raise InputError(f"clip must be positive or None, got {self.clip!r}")
+        if self.clip is not None:
+            _check_number(self.clip, "clip", minimum=0)
+            if self.clip == 0:
+                raise InputError("clip must be positive or None, got 0.0")
 
 
 def _check_number(value: object, name: str, minimum: float = -math.inf) -> None:

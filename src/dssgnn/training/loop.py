@@ -1,5 +1,6 @@
 """The one training loop: full graph, early stopping on validation data, best weights restored."""
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -71,6 +72,7 @@ def fit(
         InputError: for settings that do not go together, or a loss that is no longer finite.
     """
     config = config or TrainingConfig()
+    _check_arguments(model, task, config, checkpoint)
     if (config.margin is None) != (outliers is None):
         raise InputError("the energy-margin term needs both config.margin and outliers")
     if resume and checkpoint is None:
@@ -79,17 +81,25 @@ def fit(
     margin = _Margin(task, outliers, config.margin) if outliers is not None and config.margin else None
     start = time.perf_counter()
     with seeded(config.seed):
-        state = RunState()
-        if resume and checkpoint is not None and Path(checkpoint).exists():
-            state = RunState.load(checkpoint, model, optimizer, config)
+        state = RunState(task=task.fingerprint() if checkpoint is not None else "")
+        if checkpoint is not None and Path(checkpoint).exists():
+            if resume:
+                state = RunState.load(checkpoint, model, optimizer, config, state.task)
+            else:
+                Path(checkpoint).unlink()  # an older run's, which must not be resumed for this one's
         try:
             stopped = _run(model, optimizer, task, margin, config, state, checkpoint, on_epoch)
+            if checkpoint is not None:
+                state.save(checkpoint, model, optimizer, config)
         finally:
             # Also when the user interrupts: what is left behind is the best model so far.
             if state.best_weights:
                 model.load_state_dict(state.best_weights)
             model.eval()
-    assert state.best_value is not None  # _run has run at least one epoch or resumed after one
+    if state.best_value is None:
+        raise InputError(
+            f"the validation {config.monitor} was never finite; try a smaller learning rate or clip"
+        )
     return TrainingResult(
         state.best_epoch, state.best_value, state.history, time.perf_counter() - start, stopped
     )
@@ -106,8 +116,11 @@ def _run(
     on_epoch: Callable[[dict[str, float]], None] | None,
 ) -> str:
     lower = MONITORS[config.monitor]
+    warmup = getattr(model, "warmup_epochs", 0)
     while True:
-        if config.patience is not None and state.epoch - 1 - state.best_epoch >= config.patience:
+        # While a hybrid's base warms up, nothing is lost by waiting.
+        waited = state.epoch - 1 - max(state.best_epoch, warmup - 1)
+        if config.patience is not None and waited >= config.patience:
             return "patience"
         if state.epoch >= config.epochs:
             return "epochs"
@@ -118,7 +131,8 @@ def _run(
         metrics = evaluate(model, task, task.val_mask)
         row = {"epoch": float(epoch), "loss": loss} | {f"val_{k}": v for k, v in metrics.items()}
         value = metrics[config.monitor]
-        if state.best_value is None or (value < state.best_value if lower else value > state.best_value):
+        best = state.best_value
+        if math.isfinite(value) and (best is None or (value < best if lower else value > best)):
             state.best_epoch, state.best_value = epoch, value
             state.best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
         state.history.append(row)
@@ -140,6 +154,7 @@ def _step(
     optimizer.zero_grad(set_to_none=True)
     with _autocast(task.x.device, config):
         expansion: ChaosExpansion = model(task.x, task.graph)
+        _check_expansion(expansion, task)
         outside: ChaosExpansion | None = model(margin.outliers.x, margin.outliers.graph) if margin else None
     loss = training_loss(expansion, task.y, task.train_mask, config)
     if margin is not None and outside is not None:
@@ -177,6 +192,34 @@ class _Margin:
         energy_in = propagate(inside.energy(), self.inside, term.steps, term.alpha)[self.task.train_mask]
         energy_out = propagate(outside.energy(), self.outside, term.steps, term.alpha)[self.outliers.mask]
         return term.weight * energy_margin(energy_in, energy_out, term.inside, term.outside)
+
+
+def _check_arguments(
+    model: nn.Module, task: NodeTask, config: TrainingConfig, checkpoint: Path | str | None
+) -> None:
+    for value, kind in ((model, nn.Module), (task, NodeTask), (config, TrainingConfig)):
+        if not isinstance(value, kind):
+            raise InputError(f"fit needs a {kind.__name__}, got a {type(value).__name__}")
+    if checkpoint is not None and (Path(checkpoint).is_dir() or not Path(checkpoint).parent.is_dir()):
+        raise InputError(f"checkpoint must be a file in a folder that is there, got {checkpoint}")
+    warmup = getattr(model, "warmup_epochs", 0)
+    if warmup and config.epochs <= warmup:
+        warnings.warn(
+            f"epochs={config.epochs} ends within the warm-up of {warmup} epochs: the branch will not be trained",
+            stacklevel=3,
+        )
+
+
+def _check_expansion(expansion: object, task: NodeTask) -> None:
+    if not isinstance(expansion, ChaosExpansion):
+        got = type(expansion).__name__
+        raise InputError(
+            f"the model returned a {got}, expected a ChaosExpansion (see dssgnn.nn.Deterministic)"
+        )
+    if expansion.num_classes != task.num_classes:
+        raise InputError(
+            f"the model has {expansion.num_classes} classes, but the task has {task.num_classes}"
+        )
 
 
 def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:

@@ -26,6 +26,7 @@ class RunState:
         best_value: that value; ``None`` before the first epoch.
         best_weights: the model's state at that epoch.
         history: one dict of numbers an epoch.
+        task: the fingerprint of what it is trained on.
     """
 
     epoch: int = 0
@@ -33,6 +34,7 @@ class RunState:
     best_value: float | None = None
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     history: list[dict[str, float]] = field(default_factory=list)
+    task: str = ""
 
     def save(
         self, path: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainingConfig
@@ -41,8 +43,8 @@ class RunState:
         tensors = {f"model.{name}": value for name, value in model.state_dict().items()}
         tensors |= {f"best.{name}": value for name, value in self.best_weights.items()}
         tensors["random.cpu"] = torch.get_rng_state()
-        if torch.cuda.is_available():
-            tensors["random.cuda"] = torch.cuda.get_rng_state()
+        for i, value in enumerate(torch.cuda.get_rng_state_all() if torch.cuda.is_available() else []):
+            tensors[f"random.cuda{i}"] = value
         numbers: dict[str, float] = {}
         for index, entries in optimizer.state_dict()["state"].items():
             for name, value in entries.items():
@@ -51,7 +53,9 @@ class RunState:
                 elif value is not None:
                     numbers[f"{index}.{name}"] = value
         meta = {
+            "kind": "training run",
             "schema": _SCHEMA,
+            "task": self.task,
             "config": asdict(config),
             "epoch": self.epoch,
             "best_epoch": self.best_epoch,
@@ -63,7 +67,12 @@ class RunState:
 
     @classmethod
     def load(
-        cls, path: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainingConfig
+        cls,
+        path: Path | str,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        config: TrainingConfig,
+        task: str,
     ) -> "RunState":
         """Read a run back into ``model`` and ``optimizer``, and set torch's random state.
 
@@ -71,8 +80,17 @@ class RunState:
             InputError: if the file is unreadable, or belongs to another configuration or model.
         """
         tensors, meta = load_tensors(path)
-        if meta.get("schema") != _SCHEMA:
-            raise InputError(f"{path}: checkpoint schema {meta.get('schema')!r}, expected {_SCHEMA}")
+        if meta.get("kind") != "training run" or meta.get("schema") != _SCHEMA:
+            found = f"a {meta.get('kind')!r} of schema {meta.get('schema')!r}"
+            raise InputError(f"{path}: holds {found}, expected a 'training run' of schema {_SCHEMA}")
+        if meta["task"] != task:
+            raise InputError(
+                f"{path}: the checkpoint is of another graph or split; resume with the same data"
+            )
+        if meta["epoch"] > config.epochs:
+            raise InputError(
+                f"{path}: has run {meta['epoch']} epochs already, more than epochs={config.epochs}"
+            )
         _check_same_config(path, meta["config"], config)
         parts: dict[str, dict[str, Tensor]] = {"model": {}, "best": {}, "optimizer": {}, "random": {}}
         for name, value in tensors.items():
@@ -92,11 +110,12 @@ class RunState:
             state.setdefault(int(index), {})[name] = value
         optimizer.load_state_dict({**optimizer.state_dict(), "state": state})
         torch.set_rng_state(parts["random"]["cpu"])
-        if "cuda" in parts["random"] and torch.cuda.is_available():
-            torch.cuda.set_rng_state(parts["random"]["cuda"])
+        for i in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):
+            if f"cuda{i}" in parts["random"]:
+                torch.cuda.set_rng_state(parts["random"][f"cuda{i}"], i)
         device = next(iter(model.state_dict().values())).device
         best = {name: value.to(device) for name, value in parts["best"].items()}
-        return cls(meta["epoch"], meta["best_epoch"], meta["best_value"], best, meta["history"])
+        return cls(meta["epoch"], meta["best_epoch"], meta["best_value"], best, meta["history"], task)
 
 
 def _check_same_config(path: Path | str, stored: dict[str, Any], config: TrainingConfig) -> None:

@@ -1,5 +1,6 @@
 """What a model is trained on, checked before the first epoch."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,21 +49,44 @@ class NodeTask:
 
     @classmethod
     def from_data(cls, data: Data, num_classes: int | None = None, **operator: Any) -> "NodeTask":
-        """Take a PyG ``Data`` with masks; ``operator`` are options of `GraphOperator.from_edge_index`."""
+        """Take a PyG ``Data`` with masks; ``operator`` are options of `GraphOperator.from_edge_index`.
+
+        Classes are ``0..num_classes-1``; the largest label plus one where the number is not given.
+        """
         for name in ("x", "edge_index", "y", "train_mask", "val_mask"):
-            if getattr(data, name, None) is None:
-                raise InputError(f"data has no {name}; expected x, edge_index, y, train_mask and val_mask")
+            if not isinstance(value := getattr(data, name, None), Tensor):
+                got = "no" if value is None else f"a {type(value).__name__} as"
+                raise InputError(
+                    f"data has {got} {name}; expected tensors x, edge_index, y, train_mask and val_mask"
+                )
         check_features(data.x)
         weight = getattr(data, "edge_weight", None)
         graph = GraphOperator.from_edge_index(
             data.edge_index, data.x.size(0), weight, **{"dtype": data.x.dtype, **operator}
         )
         if num_classes is None:
-            if data.y.numel() == 0:
-                raise InputError("data has no labels: y is empty")
+            if data.y.numel() == 0 or int(data.y.max()) < 0:
+                raise InputError("data has no labels: y holds no class number >= 0")
             num_classes = int(data.y.max()) + 1
         test = getattr(data, "test_mask", None)
         return cls(data.x, graph, data.y, data.train_mask, data.val_mask, num_classes, test)
+
+    def fingerprint(self) -> str:
+        """A digest of everything that training reads; a checkpoint of another task is refused by it."""
+        digest = hashlib.sha256(repr((self.num_classes, sorted(self.graph.options.items()))).encode())
+        used = self.train_mask | self.val_mask
+        values = (
+            self.x,
+            self.graph.edge_index,
+            self.graph.edge_weight,
+            self.y[used],
+            self.train_mask,
+            self.val_mask,
+        )
+        for value in values:
+            if value is not None:
+                digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
     def to(self, device: torch.device | str) -> "NodeTask":
         """The same task on another device."""

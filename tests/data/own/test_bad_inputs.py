@@ -138,7 +138,7 @@ CASES: dict[str, Case] = {
     "nodes-header-only": nodes("id,f\n", "no rows"),
     "nodes-wrong-header": nodes("name,f\na,1\n", "no column 'id'"),
     "nodes-no-header": nodes("a,1\nb,2\n", "no column 'id'"),
-    "nodes-semicolons": nodes("id;f\na;1\n", "its header is 'id;f'"),
+    "nodes-semicolons": nodes("id;f\na;1\n", "separated by semicolons or tabs"),
     "nodes-duplicate-column": nodes("id,f,f\na,1,2\n", "'f' occurs twice"),
     "nodes-nameless-column": nodes("id,,f\na,1,2\n", "column 2 of the header has no name"),
     "nodes-header-open-quote": nodes('id,"f\na,1\n', "header line"),

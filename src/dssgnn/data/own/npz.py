@@ -12,6 +12,7 @@ import tokenize
 import warnings
 import zipfile
 import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -28,7 +29,7 @@ from dssgnn.data.own.sheets import one_line, shown
 from dssgnn.data.own.table_files import check_memory
 from dssgnn.errors import InputError
 
-__all__ = ["read_npz"]
+__all__ = ["read_arrays", "read_npz"]
 
 _REQUIRED = ("x", "edge_index", "y")
 _OPTIONAL = ("edge_weight", *MASKS)
@@ -65,44 +66,59 @@ def read_npz(path: str | Path, *, encoding: FeatureEncoding | None = None) -> Lo
     Raises:
         InputError: naming the file, the array and what was expected.
     """
-    path = Path(path)
+    name = shown(path)
+    arrays, ignored = read_arrays(path, _REQUIRED, _OPTIONAL)
+    tensors = {key: _tensor(name, key, array) for key, array in arrays.items()}
+    return graph_from_tensors(tensors, name, encoding=encoding, ignored=ignored)
+
+
+def read_arrays(
+    path: str | Path, required: Sequence[str], optional: Sequence[str] = ()
+) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
+    """Read arrays of an ``.npz`` by name, without pickles and without trust in what its headers declare.
+
+    Returns:
+        The arrays, and the names of those that were not asked for.
+
+    Raises:
+        InputError: naming the file and what was expected.
+    """
     name = shown(path)
     if not os.path.isfile(path):
         raise InputError(f"{name} is not a file, expected an .npz")
     try:
-        arrays, ignored = _read_arrays(path, name)
+        with zipfile.ZipFile(path) as archive:
+            return _read_archive(archive, name, required, optional)
     except InputError:
         raise
     except _UNREADABLE as error:
         reason = one_line(error) or type(error).__name__
         raise InputError(f"{name} cannot be read as .npz: {reason}") from error
-    tensors = {key: _tensor(name, key, array) for key, array in arrays.items()}
-    return graph_from_tensors(tensors, name, encoding=encoding, ignored=ignored)
 
 
-def _read_arrays(path: Path, name: str) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
-    with zipfile.ZipFile(path) as archive:
-        members = [info.filename for info in archive.infolist()]
-        if len(set(members)) < len(members):
-            raise InputError(f"{name} holds an array twice, expected distinct names")
-        present = {member.removesuffix(".npy") for member in members if member.endswith(".npy")}
-        absent = [key for key in _REQUIRED if key not in present]
-        if absent:
-            found = ", ".join(sorted(present)) or "no array"
-            raise InputError(
-                f"{name} has no array {absent[0]!r}, expected x, edge_index and y; found {one_line(found)}"
-            )
-        keys = [key for key in (*_REQUIRED, *_OPTIONAL) if key in present]
-        check_memory(name, sum(archive.getinfo(f"{key}.npy").file_size for key in keys))
-        for key in keys:
-            info = archive.getinfo(f"{key}.npy")
-            with archive.open(info) as member:
-                _check_header(name, key, member, info.file_size)
-        arrays = {}
-        for key in keys:
-            with archive.open(f"{key}.npy") as member, warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # numpy's remarks on headers that Python 2 wrote
-                arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
+def _read_archive(
+    archive: zipfile.ZipFile, name: str, required: Sequence[str], optional: Sequence[str]
+) -> tuple[dict[str, NDArray[Any]], tuple[str, ...]]:
+    members = [info.filename for info in archive.infolist()]
+    if len(set(members)) < len(members):
+        raise InputError(f"{name} holds an array twice, expected distinct names")
+    present = {member.removesuffix(".npy") for member in members if member.endswith(".npy")}
+    absent = [key for key in required if key not in present]
+    if absent:
+        found = ", ".join(sorted(present)) or "no array"
+        wanted = ", ".join(required[:-1]) + f" and {required[-1]}"
+        raise InputError(f"{name} has no array {absent[0]!r}, expected {wanted}; found {one_line(found)}")
+    keys = [key for key in (*required, *optional) if key in present]
+    check_memory(name, sum(archive.getinfo(f"{key}.npy").file_size for key in keys))
+    for key in keys:
+        info = archive.getinfo(f"{key}.npy")
+        with archive.open(info) as member:
+            _check_header(name, key, member, info.file_size)
+    arrays = {}
+    for key in keys:
+        with archive.open(f"{key}.npy") as member, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # numpy's remarks on headers that Python 2 wrote
+            arrays[key] = np.lib.format.read_array(member, allow_pickle=False)
     return arrays, tuple(sorted(one_line(key) for key in present - set(keys)))
 
 

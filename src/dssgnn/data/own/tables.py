@@ -115,6 +115,8 @@ def _require(sheet: Sheet, names: list[str]) -> None:
     for name in names:
         if name not in sheet.names:
             header = ", ".join(sheet.names[:6]) + (", ..." if len(sheet.names) > 6 else "")
+            if len(sheet.names) == 1 and (";" in header or "\t" in header):
+                raise InputError(f"{sheet.name} is separated by semicolons or tabs, expected commas")
             raise InputError(
                 f"{sheet.name} has no column {name!r}, expected one; its header is {one_line(header, 200)!r}"
             )

@@ -1,0 +1,430 @@
+"""`DSSClassifier`: from a graph to a model that can be trusted, in scikit-learn's manners."""
+
+import inspect
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch_geometric.data import Data
+
+from dssgnn.data import FeatureEncoding, LoadedGraph, Split, check_graph, read_graph, stratified_split
+from dssgnn.errors import InputError
+from dssgnn.expansion import ChaosExpansion
+from dssgnn.graph import GraphOperator
+from dssgnn.metrics import calibration_metrics
+from dssgnn.scaling import Scaling, fit_scaling
+from dssgnn.scores import propagate, propagation_operator
+from dssgnn.systems import Architecture, make_system
+from dssgnn.training import NodeTask, TrainingConfig, fit, seeded
+
+__all__ = ["DSSClassifier", "FittedState", "resolve_device"]
+
+
+@dataclass(frozen=True, eq=False)
+class FittedState:
+    """What a fit leaves behind, beside the model; it is what a model folder holds.
+
+    Attributes:
+        encoding: of features and classes.
+        scaling: of the features.
+        graph: name, nodes and edges of the training graph.
+        edge_index: its edges ``[2, E]``, or ``None`` where they were left out of a folder.
+        edge_weight: their weights, or ``None``.
+        y: its labels ``[N]``, -1 unknown.
+        split: the three parts.
+        split_origin: where the parts came from, in words.
+        predictions: one row a node of the training graph.
+        metrics: by part, of training, and of the model.
+        history: one dict an epoch.
+    """
+
+    encoding: FeatureEncoding
+    scaling: Scaling
+    graph: dict[str, Any]
+    edge_index: NDArray[np.int64] | None
+    edge_weight: NDArray[np.float32] | None
+    y: NDArray[np.int64]
+    split: Split
+    split_origin: str
+    predictions: pd.DataFrame
+    metrics: dict[str, Any]
+    history: list[dict[str, float]]
+
+
+class DSSClassifier:
+    """Node classification with uncertainty.
+
+    Args:
+        method: ``"dss-gnn"``, ``"dss-hybrid"``, or a comparison system (``"gcn"``, ``"gat"``, ``"gpr-gnn"``).
+        hidden_channels, num_layers, chaos_order, filter_orders, gate_order, propagation, residual, norm, dropout,
+            input_dropout, filter_init, base, residual_scale, warmup_epochs: see `dssgnn.systems.Architecture`;
+            ``input_dropout="auto"`` is 0.5 for 100 features and more, else 0.
+        normalization, direction, self_loops: of the graph operator, see `GraphOperator.from_edge_index`.
+        scaling: ``"auto"`` standardises columns that are not within 0..1, ``"standard"`` all, ``None`` none.
+        objective, chaos_weight, lr, weight_decay, epochs, patience, monitor: see `TrainingConfig`.
+        device: ``"auto"`` takes a GPU where there is one.
+        seed: of the weights, the training, and the split where one is made.
+
+    Learned: ``classes_``, ``n_features_in_``, ``model_``, ``state_`` (split, predictions, metrics, history).
+
+    Example:
+        >>> from dssgnn.data import minesweeper
+        >>> board = minesweeper(8, 8)
+        >>> model = DSSClassifier(hidden_channels=8, epochs=3).fit(board)
+        >>> model.predict_proba(board).shape
+        (64, 2)
+    """
+
+    method: str
+    scaling: Literal["auto", "standard"] | None
+    device: str
+    seed: int
+    model_: nn.Module
+    state_: FittedState
+
+    def __init__(
+        self,
+        *,
+        method: str = "dss-gnn",
+        hidden_channels: int = 64,
+        num_layers: int = 2,
+        chaos_order: int = 1,
+        filter_orders: tuple[int, int] = (4, 4),
+        gate_order: int = 0,
+        propagation: Literal["every", "first"] = "every",
+        residual: bool | Literal["identity"] = True,
+        norm: Literal["batch"] | None = None,
+        dropout: float = 0.5,
+        input_dropout: float | Literal["auto"] = "auto",
+        filter_init: Literal["lowpass", "highpass", "flat", "published"] = "lowpass",
+        base: str = "gcn",
+        residual_scale: float = 0.1,
+        warmup_epochs: int = 50,
+        normalization: Literal["sym", "rw", "col"] = "sym",
+        direction: Literal["both", "in", "out"] = "both",
+        self_loops: bool | Literal["keep"] = False,
+        scaling: Literal["auto", "standard"] | None = "auto",
+        objective: Literal["mean", "quadrature", "predictive", "brier"] = "predictive",
+        chaos_weight: float = 0.0,
+        lr: float = 0.01,
+        weight_decay: float = 5e-4,
+        epochs: int = 500,
+        patience: int | None = 60,
+        monitor: str = "brier",
+        device: str = "auto",
+        seed: int = 0,
+    ) -> None:
+        for name, value in locals().items():
+            if name != "self":
+                setattr(self, name, value)
+
+    # The estimator contract
+
+    @classmethod
+    def _parameter_names(cls) -> list[str]:
+        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The parameters, by name."""
+        return {name: getattr(self, name) for name in self._parameter_names()}
+
+    def set_params(self, **parameters: Any) -> "DSSClassifier":
+        """Change parameters; what was learned stays until the next `fit`."""
+        known = self._parameter_names()
+        for name, value in parameters.items():
+            if name not in known:
+                raise InputError(f"unknown parameter {name!r}, expected one of {', '.join(known)}")
+            setattr(self, name, value)
+        return self
+
+    def __repr__(self) -> str:
+        defaults = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
+        changed = (f"{n}={v!r}" for n, v in self.get_params().items() if v != defaults[n])
+        return f"{type(self).__name__}({', '.join(changed)})"
+
+    # Learning
+
+    def fit(
+        self,
+        data: Data | LoadedGraph,
+        *,
+        name: str = "data",
+        checkpoint: Path | str | None = None,
+        resume: bool = False,
+        on_epoch: Callable[[dict[str, float]], None] | None = None,
+    ) -> "DSSClassifier":
+        """Train on a graph with labels.
+
+        Without masks a stratified 60/20/20 split is made, and a warning says so; without validation nodes a
+        fifth of the training nodes is kept for it.
+
+        Args:
+            data: a PyG ``Data`` with ``x``, ``edge_index``, ``y`` (-1: no label) and optional masks, or what
+                `dssgnn.data.read_graph` returned.
+            name: what the model's folder calls the graph.
+            checkpoint: a file to keep the run in.
+            resume: go on from ``checkpoint`` if it exists.
+            on_epoch: called with the newest row of the history.
+
+        Raises:
+            InputError: for a graph that cannot be learned from, or parameters that cannot be used.
+        """
+        config = TrainingConfig(
+            **{f.name: getattr(self, f.name) for f in fields(TrainingConfig) if hasattr(self, f.name)}
+        )
+        device = resolve_device(self.device)
+        loaded = data if isinstance(data, LoadedGraph) else read_graph(data)
+        graph = loaded.data
+        check_graph(graph, source=name, training=True)
+        split, origin = _resolve_split(graph, self.seed)
+        scaling = fit_scaling(graph.x, self.scaling)
+        classes = len(loaded.class_names)
+        task = NodeTask.from_data(
+            Data(
+                x=scaling(graph.x),
+                edge_index=graph.edge_index,
+                y=graph.y,
+                edge_weight=graph.get("edge_weight"),
+                train_mask=split.train,
+                val_mask=split.val,
+            ),
+            classes,
+            **self._operator_options(),
+        ).to(device)
+        with seeded(self.seed):
+            model = self._make_model(graph.x.size(1), classes)
+        model.to(device)
+        result = fit(model, task, config, checkpoint=checkpoint, resume=resume, on_epoch=on_epoch)
+        self.model_ = model
+        self.classes_ = np.array(loaded.class_names)
+        self.n_features_in_ = int(graph.x.size(1))
+        expansion, ood = self._read(task.x, task.graph)
+        metrics = _metrics(expansion, graph.y, split, model, task.graph.lambda_max)
+        metrics["training"] = {
+            "best_epoch": result.best_epoch,
+            "epochs": len(result.history),
+            "seconds": result.seconds,
+            "stopped": result.stopped,
+            "parameters": sum(p.numel() for p in model.parameters()),
+        }
+        frame = _frame(loaded, expansion, ood, loaded.class_names, split)
+        weight = graph.get("edge_weight")
+        self.state_ = FittedState(
+            encoding=loaded.encoding,
+            scaling=scaling,
+            graph={"name": name, "nodes": int(graph.num_nodes), "edges": int(graph.num_edges)},
+            edge_index=graph.edge_index.cpu().numpy(),
+            edge_weight=None if weight is None else weight.cpu().numpy(),
+            y=graph.y.cpu().numpy(),
+            split=split,
+            split_origin=origin,
+            predictions=frame,
+            metrics=metrics,
+            history=result.history,
+        )
+        return self
+
+    # Answers
+
+    def expansion(self, data: Data | LoadedGraph) -> ChaosExpansion:
+        """The chaos expansion of every node's logits, on the CPU."""
+        return self._expand(self._prepare(data))[0]
+
+    def predict_proba(self, data: Data | LoadedGraph) -> NDArray[np.float32]:
+        """The quadrature predictive distribution ``[N, C]``, columns in the order of ``classes_``."""
+        return _numpy(self.expansion(data).predictive())
+
+    def predict(self, data: Data | LoadedGraph) -> NDArray[Any]:
+        """The most probable class of every node ``[N]``, by name."""
+        return self.classes_[self.predict_proba(data).argmax(axis=1)]  # type: ignore[no-any-return]
+
+    def uncertainty(self, data: Data | LoadedGraph) -> dict[str, NDArray[np.float32]]:
+        """Every uncertainty of every node: ``confidence``, ``entropy``, ``mutual_information``, ..., each ``[N]``."""
+        return _scores(*self._expand(self._prepare(data)))
+
+    def ood_score(self, data: Data | LoadedGraph) -> NDArray[np.float32]:
+        """The energy, smoothed along the edges, ``[N]``; higher is further from what was trained on."""
+        return _numpy(self._expand(self._prepare(data))[1])
+
+    def frame(self, data: Data | LoadedGraph) -> pd.DataFrame:
+        """One row a node: prediction, probabilities and uncertainties, as ``dssgnn predict`` writes it."""
+        loaded = self._prepare(data)
+        return _frame(loaded, *self._expand(loaded), self.state_.encoding.class_names, None)
+
+    def evaluate(self, data: Data | LoadedGraph, mask: Tensor | None = None) -> dict[str, float]:
+        """Every calibration metric over the labelled nodes (of ``mask``)."""
+        loaded = self._prepare(data)
+        chosen = loaded.data.y >= 0
+        if mask is not None:
+            chosen &= mask
+        if not bool(chosen.any()):
+            raise InputError("no node has a label that the model knows; there is nothing to evaluate on")
+        return calibration_metrics(self._expand(loaded)[0][chosen], loaded.data.y[chosen]) | {
+            "nodes": int(chosen.sum())
+        }
+
+    # Folders
+
+    def save(self, folder: Path | str, *, graph: bool = True) -> None:
+        """Write the model folder, whole or not at all; ``graph=False`` leaves the training edges out."""
+        from dssgnn.model_folder import save_folder
+
+        self._check_fitted()
+        save_folder(self, folder, graph=graph)
+
+    @classmethod
+    def load(cls, folder: Path | str) -> "DSSClassifier":
+        """Read a model folder; no pickle is involved, and a damaged file is one clear error."""
+        from dssgnn.model_folder import load_folder
+
+        return load_folder(cls, folder)
+
+    # Inside
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "model_"):
+            raise InputError(f"this {type(self).__name__} is not fitted yet; call fit first")
+
+    def _operator_options(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in ("normalization", "direction", "self_loops")}
+
+    def _make_model(self, features: int, classes: int) -> nn.Module:
+        values = {f.name: getattr(self, f.name) for f in fields(Architecture)}
+        if values["input_dropout"] == "auto":
+            values["input_dropout"] = 0.5 if features >= 100 else 0.0
+        shape = Architecture(**values)
+        return make_system(self.method, features, classes, shape)
+
+    def _prepare(self, data: Data | LoadedGraph) -> LoadedGraph:
+        self._check_fitted()
+        encoding = self.state_.encoding
+        loaded = data if isinstance(data, LoadedGraph) else read_graph(data, encoding=encoding)
+        if loaded.data.x.size(1) != self.n_features_in_:
+            got = loaded.data.x.size(1)
+            raise InputError(
+                f"the graph has {got} features, but the model was fitted on {self.n_features_in_}"
+            )
+        return loaded
+
+    def _expand(self, loaded: LoadedGraph) -> tuple[ChaosExpansion, Tensor]:
+        device = next(self.model_.parameters()).device
+        graph = loaded.data
+        operator = GraphOperator.from_edge_index(
+            graph.edge_index, graph.x.size(0), graph.get("edge_weight"), **self._operator_options()
+        )
+        return self._read(self.state_.scaling(graph.x).to(device), operator.to(device))
+
+    @torch.no_grad()
+    def _read(self, x: Tensor, operator: GraphOperator) -> tuple[ChaosExpansion, Tensor]:
+        expansion: ChaosExpansion = self.model_.eval()(x, operator)
+        score = propagate(expansion.energy(), propagation_operator(operator))
+        return expansion.map(lambda z: z.cpu()), score.cpu()
+
+
+def resolve_device(name: str) -> torch.device:
+    """``"auto"`` is a GPU where there is one; anything else as torch names it."""
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    try:
+        device = torch.device(name)
+    except (RuntimeError, TypeError) as error:
+        raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {name!r}") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise InputError(f"device {name!r} was asked for, but torch sees no GPU")
+    return device
+
+
+def _resolve_split(graph: Data, seed: int) -> tuple[Split, str]:
+    masks = {part: graph.get(f"{part}_mask") for part in ("train", "val", "test")}
+    labelled = graph.y >= 0
+    if masks["train"] is None:
+        warnings.warn(
+            f"the graph has no masks: a stratified 60/20/20 split was made with seed {seed}", stacklevel=3
+        )
+        return stratified_split(graph.y.cpu(), seed=seed), f"stratified 60/20/20, seed {seed}"
+    nothing = torch.zeros_like(labelled)
+    train, val, test = ((nothing if mask is None else mask) & labelled for mask in masks.values())
+    if bool(val.any()):
+        return Split(train, val, test), "given with the graph"
+    inner = stratified_split(torch.where(train, graph.y, -1).cpu(), (0.8, 0.2, 0.0), seed=seed)
+    return Split(inner.train, inner.val, test), f"given; a fifth of the training nodes validates, seed {seed}"
+
+
+def _metrics(
+    expansion: ChaosExpansion, y: Tensor, split: Split, model: nn.Module, lambda_max: float
+) -> dict[str, Any]:
+    metrics: dict[str, Any] = {}
+    for part in ("test", "val", "train"):
+        mask = getattr(split, part)
+        if bool(mask.any()):
+            metrics[part] = {"nodes": int(mask.sum()), **calibration_metrics(expansion[mask], y[mask])}
+    layers = [m for m in model.modules() if hasattr(m, "low_coefficients")]
+    metrics["model"] = {
+        "chaos_energy_by_order": expansion.coefficients[:, 1:].square().sum(dim=2).mean(dim=0).tolist(),
+        "filters": [
+            {
+                "layer": i,
+                **{
+                    key: getattr(layer, attribute).detach().cpu().tolist()
+                    for key, attribute in (
+                        ("low", "low_coefficients"),
+                        ("high", "high_coefficients"),
+                        ("low_gates", "low_gates"),
+                        ("high_gates", "high_gates"),
+                    )
+                },
+            }
+            for i, layer in enumerate(layers)
+        ],
+        "lambda_max": lambda_max,
+    }
+    return metrics
+
+
+def _scores(expansion: ChaosExpansion, ood: Tensor) -> dict[str, NDArray[np.float32]]:
+    values = {
+        "confidence": expansion.predictive().amax(dim=1),
+        "entropy": expansion.entropy(),
+        "mutual_information": expansion.mutual_information(),
+        "chaos_energy": expansion.chaos_energy,
+        "energy": expansion.energy(),
+        "ood_score": ood,
+    }
+    return {name: _numpy(value) for name, value in values.items()}
+
+
+def _frame(
+    loaded: LoadedGraph,
+    expansion: ChaosExpansion,
+    ood: Tensor,
+    class_names: tuple[str, ...] | tuple[int, ...],
+    split: Split | None,
+) -> pd.DataFrame:
+    """The table of `DSSClassifier.frame`; with ``split`` also each node's label and part."""
+    names = np.array([str(name) for name in class_names], dtype=object)
+    probabilities = _numpy(expansion.predictive())
+    columns: dict[str, Any] = {"node": loaded.node_ids}
+    if split is not None:
+        y = loaded.data.y.cpu().numpy()
+        columns["label"] = np.where(y >= 0, names[y], None)
+        part = np.full(len(y), "", dtype=object)
+        for word in ("train", "val", "test"):
+            part[getattr(split, word).cpu().numpy()] = word
+        columns["split"] = part
+    columns["prediction"] = names[probabilities.argmax(axis=1)]
+    scores = _scores(expansion, ood)
+    columns["confidence"] = scores.pop("confidence")
+    columns |= {f"p_{name}": probabilities[:, i] for i, name in enumerate(names)}
+    return pd.DataFrame(columns | scores)
+
+
+def _numpy(values: Tensor) -> NDArray[np.float32]:
+    array: NDArray[np.float32] = values.cpu().numpy()
+    return array

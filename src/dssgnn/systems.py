@@ -1,0 +1,105 @@
+"""Every system by name, behind one interface: ``system(x, graph) -> ChaosExpansion``."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from torch import nn
+
+from dssgnn.errors import InputError
+from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
+from dssgnn.nn.network import Propagation
+from dssgnn.spectral.chebyshev import FilterInit
+
+__all__ = ["METHODS", "Architecture", "make_system"]
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """The shape of a system; each method reads what concerns it, and the modules check the values.
+
+    Attributes:
+        hidden_channels: width.
+        num_layers: depth (``gat`` has two layers).
+        chaos_order: ``P``.
+        filter_orders: ``(K_lp, K_hp)``.
+        gate_order: ``P_g``.
+        propagation: at every layer or at the first alone.
+        residual: connections around the layers.
+        norm: batch norm an order.
+        dropout: between layers.
+        input_dropout: on the features.
+        filter_init: where the filters start.
+        base: the encoder of a hybrid.
+        residual_scale: where a hybrid's ``g`` starts.
+        warmup_epochs: how long a hybrid's base trains alone.
+    """
+
+    hidden_channels: int = 64
+    num_layers: int = 2
+    chaos_order: int = 1
+    filter_orders: tuple[int, int] = (4, 4)
+    gate_order: int = 0
+    propagation: Propagation = "every"
+    residual: bool | Literal["identity"] = True
+    norm: Literal["batch"] | None = None
+    dropout: float = 0.5
+    input_dropout: float = 0.0
+    filter_init: FilterInit = "lowpass"
+    base: str = "gcn"
+    residual_scale: float = 0.1
+    warmup_epochs: int = 50
+
+
+def _dss_gnn(in_channels: int, classes: int, shape: Architecture) -> DSSGNN:
+    return DSSGNN(
+        in_channels,
+        shape.hidden_channels,
+        classes,
+        num_layers=shape.num_layers,
+        chaos_order=shape.chaos_order,
+        filter_orders=shape.filter_orders,
+        gate_order=shape.gate_order,
+        propagation=shape.propagation,
+        residual=shape.residual,
+        norm=shape.norm,
+        dropout=shape.dropout,
+        input_dropout=shape.input_dropout,
+        filter_init=shape.filter_init,
+    )
+
+
+def _encoder(name: str) -> Callable[[int, int, Architecture], nn.Module]:
+    def make(in_channels: int, classes: int, shape: Architecture) -> nn.Module:
+        # The comparison systems are those of the paper: two layers, no norm, no input dropout.
+        return Deterministic(
+            make_encoder(name, in_channels, shape.hidden_channels, classes, dropout=shape.dropout)
+        )
+
+    return make
+
+
+def _dss_hybrid(in_channels: int, classes: int, shape: Architecture) -> nn.Module:
+    base = make_encoder(shape.base, in_channels, shape.hidden_channels, classes, dropout=shape.dropout)
+    branch = _dss_gnn(in_channels, classes, shape)
+    return DSSHybrid(base, branch, residual_scale=shape.residual_scale, warmup_epochs=shape.warmup_epochs)
+
+
+METHODS: dict[str, Callable[[int, int, Architecture], nn.Module]] = {
+    "dss-gnn": _dss_gnn,
+    "dss-hybrid": _dss_hybrid,
+    "gcn": _encoder("gcn"),
+    "gat": _encoder("gat"),
+    "gpr-gnn": _encoder("gpr-gnn"),
+}
+
+
+def make_system(method: str, in_channels: int, classes: int, shape: Architecture) -> nn.Module:
+    """Build a system by its name in results files.
+
+    Raises:
+        InputError: for an unknown method, or a value that a module refuses.
+    """
+    if method not in METHODS:
+        raise InputError(f"method must be one of {', '.join(METHODS)}, got {method!r}")
+    return METHODS[method](in_channels, classes, shape)
