@@ -4,6 +4,7 @@ A file in ``docs/`` holds ``<!-- table: NAME -->`` and ``<!-- end table -->``; `
 """
 
 import re
+import statistics
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -86,7 +87,26 @@ def _reading(records: list[Record]) -> str:
     return markdown(["tables as", "size", "seconds", "peak memory, MB"], rows)
 
 
+def _defaults(records: list[Record]) -> str:
+    cells: dict[str, dict[str, dict[int | None, float]]] = {}
+    for record in records:
+        if record.variant == "default":
+            cells.setdefault(record.setting, {}).setdefault(record.method, {})[record.split] = record.metrics[
+                "brier"
+            ]
+    methods = sorted({method for row in cells.values() for method in row})
+    rows = []
+    for setting, row in sorted(cells.items()):
+        figures = [
+            f"{statistics.fmean(v.values()):.4f} ± {statistics.pstdev(v.values()):.4f}"
+            for v in (row[method] for method in methods)
+        ]
+        rows.append([setting, ", ".join(str(s) for s in sorted(row[methods[0]], key=str)), *figures])
+    return markdown(["dataset", "splits", *methods], rows)
+
+
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     "speed": ("speed.json", _speed),
+    "defaults": ("calibration.json", _defaults),
     "reading": ("reading.json", _reading),
 }
