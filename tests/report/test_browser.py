@@ -23,6 +23,11 @@ FLAGS = [
 ]
 
 
+def share(text: str) -> float:
+    """The number of ``84.3 %`` or ``> 99.9 %``."""
+    return float(text.strip("<>\u00a0%"))
+
+
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     playwright = pytest.importorskip("playwright.sync_api", reason="needs the Python package playwright")
@@ -135,7 +140,7 @@ def test_sorting(plain: Watched) -> None:
     for order, falling in (("descending", True), ("ascending", False)):
         head.get_by_role("button").click()
         assert head.get_attribute("aria-sort") == order
-        shown = [float(text.removesuffix("\u00a0%")) for text in plain.column("confidence")]
+        shown = [share(text) for text in plain.column("confidence")]
         assert shown == sorted(shown, reverse=falling)
     assert plain.page.locator("#table th[aria-sort=descending], #table th[aria-sort=ascending]").count() == 1
     plain.page.locator("#table thead th[data-key=id] button").press("Enter")
@@ -173,7 +178,7 @@ def test_a_node_by_keyboard_alone(plain: Watched) -> None:
     dialog = page.locator("dialog[open]")
     name = plain.column("id")[1]
     assert dialog.locator("h2").inner_text() == f"Node {name}"
-    values = [float(text.removesuffix("\u00a0%")) for text in dialog.locator(".bar-value").all_inner_texts()]
+    values = [share(text) for text in dialog.locator(".bar-value").all_inner_texts()]
     assert sum(values) == pytest.approx(100, abs=0.2)
     assert dialog.locator("svg.near .node, .absent").count() >= 1
     page.keyboard.press("ArrowRight")

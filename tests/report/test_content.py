@@ -35,10 +35,12 @@ def test_counts_and_values_follow_the_table_of_predictions(folder: Path) -> None
         assert weighted == pytest.approx(right.mean(), abs=1e-4)
     for curve in content["risk"]["curves"]:
         assert curve["risk"][-1] == pytest.approx(1 - right.mean(), abs=1e-4)
-    train = frame[(frame["split"] == "train") & frame["label"].notna()]
-    guess = train["label"].mode()[0]
-    assert content["metrics"]["guess"]["class"] == guess
-    assert content["metrics"]["guess"]["accuracy"] == pytest.approx((test["label"] == guess).mean(), abs=1e-4)
+    shares = test["label"].value_counts(normalize=True)
+    guess = content["metrics"]["guess"]
+    assert guess["class"] == shares.index[0]
+    assert guess["accuracy"] == pytest.approx(shares.iloc[0], abs=1e-4)
+    assert guess["brier"] == pytest.approx(1 - (shares**2).sum(), abs=1e-4)
+    assert guess["nll"] == pytest.approx(-(shares * np.log(shares)).sum(), abs=1e-4)
 
 
 def test_responses_shares_and_history(folder: Path) -> None:
@@ -115,6 +117,16 @@ def test_findings_do_not_claim_more_than_the_sample(tmp_path: Path) -> None:
     many = report_content(write_folder(tmp_path / "many", nodes=5000))["findings"]
     assert "the model beats it" in many[0]
     assert not any("Only" in text for text in many)
+
+
+def test_a_class_without_test_nodes_is_named(tmp_path: Path) -> None:
+    write_folder(tmp_path)
+    frame = pd.read_parquet(tmp_path / "predictions.parquet")
+    frame.loc[(frame["label"] == "safe") & (frame["split"] == "test"), "label"] = None
+    frame.to_parquet(tmp_path / "predictions.parquet")
+    assert any(
+        "No labelled test node is of class “\u2068safe" in t for t in report_content(tmp_path)["findings"]
+    )
 
 
 def test_metrics_of_another_run_are_noticed(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_density_integrates_to_one_and_is_scipys() -> None:
     values = np.random.default_rng(0).normal(2, 0.5, 20_000)
     grid = np.linspace(-1, 5, 241)
     result = density(values, grid)
-    assert np.trapezoid(result, grid) == pytest.approx(1, abs=1e-3)
+    assert result.sum() * (grid[1] - grid[0]) == pytest.approx(1, abs=1e-3)
     low, high = np.quantile(values, [0.25, 0.75])
     width = 0.9 * min(values.std(), (high - low) / 1.34) * 20_000**-0.2
     exact = stats.gaussian_kde(values, bw_method=width / values.std(ddof=1))(grid)
@@ -125,7 +125,7 @@ def test_density_integrates_to_one_and_is_scipys() -> None:
 
 def test_density_of_one_repeated_value_is_finite() -> None:
     grid = np.linspace(0, 2, 101)
-    assert np.trapezoid(density(np.ones(50), grid), grid) == pytest.approx(1, abs=1e-2)
+    assert density(np.ones(50), grid).sum() * 0.02 == pytest.approx(1, abs=1e-2)
 
 
 def test_bin_edges_are_not_squeezed_by_a_far_value() -> None:

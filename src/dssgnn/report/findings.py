@@ -32,6 +32,12 @@ def findings(content: Mapping[str, Any]) -> list[str]:
             f"metrics.json and predictions.parquet disagree on {', '.join(metrics['disagree'])}: the files may "
             "not be of the same run. The figures here are from predictions.parquet."
         )
+    if metrics["untested"]:
+        named = " or ".join(f"“{isolate(name)}”" for name in metrics["untested"][:3])
+        more = f" or {len(metrics['untested']) - 3:,} others" if len(metrics["untested"]) > 3 else ""
+        sentences.append(
+            f"No labelled test node is of class {named}{more}: how well such nodes are recognised is unknown."
+        )
     if metrics["n"] < 200:
         sentences.append(
             f"Only {metrics['n']} test nodes: the intervals are wide, and small differences mean nothing."
@@ -40,7 +46,11 @@ def findings(content: Mapping[str, Any]) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """One decimal and a space that does not break: ``84.3 %``."""
+    """One decimal and a space that does not break: ``84.3 %``; never 0 or 100 for what only comes near."""
+    if 0 < share < 5e-4:
+        return "less than 0.1\u00a0%"
+    if 0.9995 <= share < 1:
+        return "more than 99.9\u00a0%"
     return f"{100 * share:.1f}\u00a0%"
 
 
@@ -50,13 +60,11 @@ def isolate(text: str) -> str:
 
 
 def _accuracy(metrics: Mapping[str, Any]) -> str:
-    accuracy, guess = metrics["accuracy"], metrics.get("guess")
+    accuracy, guess = metrics["accuracy"], metrics["guess"]
     text = (
         f"On {metrics['n']:,} test nodes the prediction is right for {percent(accuracy['value'])} "
         f"(95\u00a0% interval {percent(accuracy['low'])} to {percent(accuracy['high'])})"
     )
-    if guess is None:
-        return text + "."
     verdict = (
         "the model beats it"
         if accuracy["low"] > guess["accuracy"]
@@ -64,7 +72,7 @@ def _accuracy(metrics: Mapping[str, Any]) -> str:
         if accuracy["high"] < guess["accuracy"]
         else "the interval does not rule out that the model is no better"
     )
-    return f"{text}; always guessing “{isolate(guess['class'])}” would give {percent(guess['accuracy'])}: {verdict}."
+    return f"{text}; always answering “{isolate(guess['class'])}” would give {percent(guess['accuracy'])}: {verdict}."
 
 
 def _calibration(metrics: Mapping[str, Any]) -> str:

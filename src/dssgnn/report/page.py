@@ -18,7 +18,7 @@ from dssgnn.report.content import report_content
 
 __all__ = ["render", "write_report"]
 
-SCRIPTS = ("draw.js", "figures.js", "nodes.js", "page.js")
+SCRIPTS = ("draw.js", "performance.js", "inside.js", "detail.js", "nodes.js", "page.js")
 
 
 def write_report(

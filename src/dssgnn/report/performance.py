@@ -33,7 +33,7 @@ Content = dict[str, Any]
 
 
 def metrics(model: ModelFolder, test: Bools, scores: NodeScores, seed: int) -> Content:
-    """Accuracy, Brier, NLL and ECE of the test part with intervals, and what guessing would give."""
+    """Accuracy, Brier, NLL and ECE of the test part with intervals, and what one answer for all would give."""
     n = len(scores.correct)
     if n == 0:
         return {"absent": NO_LABELS}
@@ -54,16 +54,16 @@ def metrics(model: ModelFolder, test: Bools, scores: NodeScores, seed: int) -> C
             and abs(value - intervals[name].value) > 0.002 + 0.01 * abs(value)
         ],
     }
-    known = model.labels[model.parts["train"] & (model.labels >= 0)]
-    if len(known):
-        share = np.bincount(known, minlength=len(model.classes)) / len(known)
-        guess = node_scores(np.broadcast_to(share, (n, len(share))), model.labels[test])
-        content["guess"] = {
-            "class": model.classes[int(share.argmax())],
-            "accuracy": guess.correct.mean(),
-            "brier": guess.brier.mean(),
-            "nll": guess.nll.mean(),
-        }
+    # The best that one answer for every node could do; the training part may have quite other shares.
+    share = np.bincount(model.labels[test], minlength=len(model.classes)) / n
+    guess = node_scores(np.broadcast_to(share, (n, len(share))), model.labels[test])
+    content["guess"] = {
+        "class": model.classes[int(share.argmax())],
+        "accuracy": guess.correct.mean(),
+        "brier": guess.brier.mean(),
+        "nll": guess.nll.mean(),
+    }
+    content["untested"] = [name for name, part in zip(model.classes, share, strict=True) if part == 0]
     return content
 
 

@@ -2,7 +2,13 @@
 (() => {
   "use strict";
   const system = matchMedia("(prefers-color-scheme: dark)");
-  const stored = () => { try { return localStorage.getItem("dssgnn-theme"); } catch { return null; } };
+  const stored = () => {
+    try {
+      return localStorage.getItem("dssgnn-theme");
+    } catch {
+      return null;
+    }
+  };
   const apply = (theme) => {
     document.documentElement.dataset.theme = theme;
     const button = document.getElementById("theme");
@@ -15,7 +21,11 @@
     apply(document.documentElement.dataset.theme);
     document.getElementById("theme").addEventListener("click", () => {
       const next = document.documentElement.dataset.theme === "dark" ? "light" : "dark";
-      try { localStorage.setItem("dssgnn-theme", next); } catch { /* not remembered, but shown */ }
+      try {
+        localStorage.setItem("dssgnn-theme", next);
+      } catch {
+        /* not remembered, but shown */
+      }
       apply(next);
     });
   });
