@@ -8,8 +8,7 @@ import time
 import pytest
 
 import dssgnn
-from dssgnn.data.synthetic import minesweeper
-from dssgnn.demo import compare
+from dssgnn import demo
 
 
 def call(*words, cwd=None):
@@ -60,9 +59,12 @@ def test_public_names():
         dssgnn.Nothing
 
 
-def test_demo_compares_two_systems():
-    results = compare(minesweeper(12, 12), seed=0, epochs=3, quiet=True)
+def test_demo_writes_a_model_and_a_page(tmp_path, capsys):
+    results = demo.run(tmp_path / "out", epochs=2, quiet=True)
     assert set(results) == {"DSS-GNN", "GCN"}
     for metrics in results.values():
         assert 0 <= metrics["accuracy"] <= 1
         assert 0 <= metrics["brier"] <= 2
+    assert (tmp_path / "out" / "model" / "weights.safetensors").is_file()
+    assert (tmp_path / "out" / "report.html").read_text().startswith("<!doctype html>")
+    assert str(tmp_path / "out" / "report.html") in capsys.readouterr().out

@@ -237,14 +237,15 @@ def report(
 
 @app.command()
 def demo(
+    out: Annotated[Path, typer.Option(help="Where the model folder and the page go.")] = Path("demo-output"),
     seed: Annotated[int, typer.Option(help="Of the weights and the training.")] = 0,
-    epochs: Annotated[int, typer.Option(help="Train at most this long.")] = 200,
+    epochs: Annotated[int | None, typer.Option(help="Train at most this long.")] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No progress bars.")] = False,
 ) -> None:
     """Train on an embedded Minesweeper board, beside a GCN, and print how far to trust each."""
     from dssgnn.demo import run
 
-    run(seed=seed, epochs=epochs, quiet=quiet)
+    run(out, seed=seed, epochs=epochs, quiet=quiet)
 
 
 @app.command()
