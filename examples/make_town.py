@@ -29,7 +29,9 @@ def people(rng: np.random.Generator, count: int, prefix: str) -> pd.DataFrame:
     )
 
 
-def friendships(rng: np.random.Generator, plans: np.ndarray, ids: np.ndarray, mean_degree: float) -> pd.DataFrame:
+def friendships(
+    rng: np.random.Generator, plans: np.ndarray, ids: np.ndarray, mean_degree: float
+) -> pd.DataFrame:
     """Draw edges, three quarters of them between people of one plan."""
     count = int(len(ids) * mean_degree / 2)
     source = rng.integers(0, len(ids), count)

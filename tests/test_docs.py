@@ -1,6 +1,9 @@
 """The documentation is true: its code runs, its tables are those of the results files."""
 
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -21,6 +24,32 @@ def test_the_readmes_example_runs():
     names = {}
     exec(block.replace("epochs=100", "epochs=2"), names)
     assert names["z"].predictive().shape == (1600, 2)
+
+
+def test_the_tutorial_runs_word_for_word(tmp_path, monkeypatch):
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs/tutorial.md").read_text(encoding="utf-8")
+    (commands,) = re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL)
+    for command in commands.strip().splitlines():
+        words = [sys.executable, "-m", *command.split()]
+        result = subprocess.run(words, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr
+    table = pd.read_csv("newcomers.csv")
+    assert len(table) == 80
+    assert "<!doctype html>" in Path("town.html").read_text(encoding="utf-8")
+    (block,) = code_blocks("docs/tutorial.md")
+    names = {}
+    with pytest.warns(UserWarning, match="no masks"):
+        exec(block.replace("epochs=100", "epochs=5"), names)
+    assert len(names["z"]) == 80
+
+
+def test_the_examples_are_what_their_script_writes(tmp_path):
+    shutil.copy(ROOT / "examples" / "make_town.py", tmp_path)
+    subprocess.run([sys.executable, str(tmp_path / "make_town.py")], check=True)
+    for name in ("town/nodes.csv", "town/edges.csv", "newcomers/nodes.csv", "newcomers/edges.csv"):
+        assert (tmp_path / name).read_bytes() == (ROOT / "examples" / name).read_bytes()
 
 
 def test_the_catalogs_examples_run(data_root, monkeypatch):
