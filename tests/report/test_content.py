@@ -191,8 +191,8 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     "no history": (_remove("history.csv"), r"history\.csv is missing"),
     "cut config": (_truncate("config.json"), r"config\.json must be JSON"),
     "cut predictions": (_truncate("predictions.parquet"), r"predictions\.parquet must be a parquet table"),
-    "cut split": (_truncate("split.npz"), r"split\.npz must be an \.npz archive"),
-    "cut graph": (_truncate("graph.npz"), r"graph\.npz must be an \.npz archive"),
+    "cut split": (_truncate("split.npz"), r"split\.npz cannot be read as \.npz"),
+    "cut graph": (_truncate("graph.npz"), r"graph\.npz cannot be read as \.npz"),
     "config is a list": (
         lambda p: (p / "config.json").write_text("[]"),
         r"config\.json must hold a JSON object",
@@ -210,7 +210,10 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
         r"predictions\.parquet row 2: probabilities must sum to 1, got 1\.5",
     ),
     "unknown label": (_strange_label, r"predictions\.parquet row 4: label 'cat' is not one of the classes"),
-    "no masks": (lambda p: np.savez(p / "split.npz", train=[True]), r"split\.npz must hold the arrays"),
+    "no masks": (
+        lambda p: np.savez(p / "split.npz", train=[True]),
+        r"split\.npz has no array 'val', expected train, val and test",
+    ),
     "short masks": (
         lambda p: np.savez(p / "split.npz", train=[True], val=[True], test=[True]),
         r"split\.npz: `train` must be boolean of shape \[60\]",
@@ -225,7 +228,7 @@ SPOILED: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "pickled edges": (
         lambda p: np.savez(p / "graph.npz", edge_index=np.array([{}])),
-        r"graph\.npz must be an \.npz archive",
+        r"graph\.npz: array 'edge_index' holds pickled objects, expected numbers",
     ),
     "history without epochs": (lambda p: (p / "history.csv").write_text("a,b\n1,2\n"), "column `epoch`"),
     "filters of text": (

@@ -2,7 +2,6 @@
 
 import json
 import math
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 
+from dssgnn.data.own.npz import read_arrays
 from dssgnn.errors import InputError
 
 __all__ = ["PARTS", "SCORES", "Bools", "Floats", "Ints", "ModelFolder", "number", "read_folder", "section"]
@@ -160,13 +160,8 @@ def _labels(frame: pd.DataFrame, classes: tuple[str, ...], path: Path) -> Ints:
 
 
 def _arrays(path: Path, names: tuple[str, ...]) -> list[npt.NDArray[Any]]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return [archive[name] for name in names]
-    except KeyError:
-        raise InputError(f"{path} must hold the arrays {', '.join(names)}") from None
-    except (OSError, ValueError, EOFError, TypeError, zipfile.BadZipFile, AttributeError) as error:
-        raise InputError(f"{path} must be an .npz archive, but cannot be read: {_line(error)}") from None
+    arrays, _ = read_arrays(path, names)
+    return [arrays[name] for name in names]
 
 
 def _split(path: Path, size: int) -> dict[str, Bools]:

@@ -106,7 +106,7 @@ def _read_archive(
     absent = [key for key in required if key not in present]
     if absent:
         found = ", ".join(sorted(present)) or "no array"
-        wanted = ", ".join(required[:-1]) + f" and {required[-1]}"
+        wanted = " and ".join(filter(None, (", ".join(required[:-1]), required[-1])))
         raise InputError(f"{name} has no array {absent[0]!r}, expected {wanted}; found {one_line(found)}")
     keys = [key for key in (*required, *optional) if key in present]
     check_memory(name, sum(archive.getinfo(f"{key}.npy").file_size for key in keys))
