@@ -1,7 +1,9 @@
 """The command line. Everything heavy is imported inside the commands, so that help comes at once."""
 
 import os
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +50,12 @@ def main() -> None:
     except Exception as error:
         # typer carries its own copy of click: its usage errors are known by what they can do.
         if not hasattr(error, "format_message"):
+            if isinstance(error, MemoryError) or re.search("allocate memory|out of memory", str(error)):
+                _fail(f"not enough memory for this model and graph: {error}")
             raise
+        if type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message())
+            sys.exit(2)
         _fail(error.format_message() or "see --help")
     else:
         sys.exit(code if isinstance(code, int) else 0)
@@ -105,9 +112,15 @@ def fit(
     """
     import json
     import warnings
+    from contextlib import ExitStack
 
+    from dssgnn.errors import InputError
     from dssgnn.estimator import DSSClassifier
+    from dssgnn.files import remove_leftovers
+    from dssgnn.model_folder import check_target
     from dssgnn.training.progress import progress_bar
+
+    check_target(out)
 
     given: dict[str, Any] = {"method": method, "seed": seed, "device": device} | _assignments(settings or [])
     given |= {k: v for k, v in {"chaos_order": chaos_order, "epochs": epochs}.items() if v is not None}
@@ -119,20 +132,30 @@ def fit(
     if say:
         print("\n".join(loaded.report.lines()))
     checkpoint = out.with_name(f".{out.name}.checkpoint")
-    checkpoint.parent.mkdir(parents=True, exist_ok=True)
-    if not resume:
-        checkpoint.unlink(missing_ok=True)
     limit = estimator.get_params()["epochs"]
+    bars: list[Callable[[dict[str, float]], None]] = []
     try:
-        with progress_bar(name, limit, not say) as on_epoch, warnings.catch_warnings(record=True) as notes:
+        with ExitStack() as stack, warnings.catch_warnings(record=True) as notes:
             warnings.simplefilter("always")
+
+            def on_epoch(row: dict[str, float]) -> None:
+                if not bars:  # not before: what cannot be trained is one line of error and no bar
+                    bars.append(stack.enter_context(progress_bar(name, limit, not say)))
+                bars[0](row)
+
             estimator.fit(loaded, name=name, checkpoint=checkpoint, resume=resume, on_epoch=on_epoch)
+    except InputError:
+        if not resume:
+            checkpoint.unlink(missing_ok=True)
+        raise
     except KeyboardInterrupt:
-        if checkpoint.exists():
-            print(f"stopped; go on with: dssgnn fit {graph} --out {out} --resume", file=sys.stderr)
+        kept = checkpoint.exists()
+        print(f"stopped{'; to go on, repeat the command with --resume' if kept else ''}", file=sys.stderr)
         raise
     estimator.save(out, graph=not no_graph)
     checkpoint.unlink(missing_ok=True)
+    for path in (out, checkpoint):
+        remove_leftovers(path)
     metrics = estimator.state_.metrics
     if as_json:
         print(json.dumps({"out": str(out), "metrics": metrics}, indent=1))
@@ -287,6 +310,8 @@ def _read(graph: str, *, split: int | None = None, **options: Any) -> "tuple[Loa
     from dssgnn.errors import InputError
 
     if categorical := options.pop("categorical", ""):
+        if graph in names() or graph.endswith(".npz"):
+            raise InputError(f"--categorical goes with tables; {graph} has no named columns")
         options["categorical"] = categorical.split(",")
     if options.get("missing", "error") not in ("error", "mean"):
         raise InputError(f"--missing must be error or mean, got {options['missing']!r}")

@@ -23,8 +23,9 @@ from dssgnn.scaling import Scaling, fit_scaling
 from dssgnn.scores import propagate, propagation_operator
 from dssgnn.systems import Architecture, make_system
 from dssgnn.training import NodeTask, TrainingConfig, fit, seeded
+from dssgnn.validation import check_count
 
-__all__ = ["DSSClassifier", "FittedState", "resolve_device"]
+__all__ = ["DSSClassifier", "FittedState", "operator_options", "resolve_device"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +44,7 @@ class FittedState:
         predictions: one row a node of the training graph.
         metrics: by part, of training, and of the model.
         history: one dict an epoch.
+        parameters: of the estimator when it was fitted; `DSSClassifier.set_params` does not reach them.
     """
 
     encoding: FeatureEncoding
@@ -56,6 +58,7 @@ class FittedState:
     predictions: pd.DataFrame
     metrics: dict[str, Any]
     history: list[dict[str, float]]
+    parameters: dict[str, Any]
 
 
 class DSSClassifier:
@@ -176,9 +179,7 @@ class DSSClassifier:
         Raises:
             InputError: for a graph that cannot be learned from, or parameters that cannot be used.
         """
-        config = TrainingConfig(
-            **{f.name: getattr(self, f.name) for f in fields(TrainingConfig) if hasattr(self, f.name)}
-        )
+        config = self._training_config()
         device = resolve_device(self.device)
         loaded = data if isinstance(data, LoadedGraph) else read_graph(data)
         graph = loaded.data
@@ -196,11 +197,13 @@ class DSSClassifier:
                 val_mask=split.val,
             ),
             classes,
-            **self._operator_options(),
+            **operator_options(self.get_params()),
         ).to(device)
         with seeded(self.seed):
             model = self._make_model(graph.x.size(1), classes)
         model.to(device)
+        if checkpoint is not None:
+            Path(checkpoint).parent.mkdir(parents=True, exist_ok=True)
         result = fit(model, task, config, checkpoint=checkpoint, resume=resume, on_epoch=on_epoch)
         self.model_ = model
         self.classes_ = np.array(loaded.class_names)
@@ -228,6 +231,7 @@ class DSSClassifier:
             predictions=frame,
             metrics=metrics,
             history=result.history,
+            parameters=self.get_params(),
         )
         return self
 
@@ -243,7 +247,8 @@ class DSSClassifier:
 
     def predict(self, data: Data | LoadedGraph) -> NDArray[Any]:
         """The most probable class of every node ``[N]``, by name."""
-        return self.classes_[self.predict_proba(data).argmax(axis=1)]  # type: ignore[no-any-return]
+        best = self.predict_proba(data).argmax(axis=1)
+        return self.classes_[best]  # type: ignore[no-any-return]
 
     def uncertainty(self, data: Data | LoadedGraph) -> dict[str, NDArray[np.float32]]:
         """Every uncertainty of every node: ``confidence``, ``entropy``, ``mutual_information``, ..., each ``[N]``."""
@@ -292,8 +297,12 @@ class DSSClassifier:
         if not hasattr(self, "model_"):
             raise InputError(f"this {type(self).__name__} is not fitted yet; call fit first")
 
-    def _operator_options(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in ("normalization", "direction", "self_loops")}
+    def _training_config(self) -> TrainingConfig:
+        if check_count(self.seed, "seed") >= 2**32:  # what every generator we use takes
+            raise InputError(f"seed must be below 2**32, got {self.seed!r}")
+        return TrainingConfig(
+            **{f.name: getattr(self, f.name) for f in fields(TrainingConfig) if hasattr(self, f.name)}
+        )
 
     def _make_model(self, features: int, classes: int) -> nn.Module:
         values = {f.name: getattr(self, f.name) for f in fields(Architecture)}
@@ -306,6 +315,11 @@ class DSSClassifier:
         self._check_fitted()
         encoding = self.state_.encoding
         loaded = data if isinstance(data, LoadedGraph) else read_graph(data, encoding=encoding)
+        if loaded.encoding != encoding:
+            raise InputError(
+                "the graph was read with another encoding than the model's; "
+                "read it with read_graph(..., encoding=model.state_.encoding)"
+            )
         if loaded.data.x.size(1) != self.n_features_in_:
             got = loaded.data.x.size(1)
             raise InputError(
@@ -317,7 +331,10 @@ class DSSClassifier:
         device = next(self.model_.parameters()).device
         graph = loaded.data
         operator = GraphOperator.from_edge_index(
-            graph.edge_index, graph.x.size(0), graph.get("edge_weight"), **self._operator_options()
+            graph.edge_index,
+            graph.x.size(0),
+            graph.get("edge_weight"),
+            **operator_options(self.state_.parameters),
         )
         return self._read(self.state_.scaling(graph.x).to(device), operator.to(device))
 
@@ -328,6 +345,11 @@ class DSSClassifier:
         return expansion.map(lambda z: z.cpu()), score.cpu()
 
 
+def operator_options(parameters: dict[str, Any]) -> dict[str, Any]:
+    """Those parameters of an estimator that the graph operator takes."""
+    return {name: parameters[name] for name in ("normalization", "direction", "self_loops")}
+
+
 def resolve_device(name: str) -> torch.device:
     """``"auto"`` is a GPU where there is one; anything else as torch names it."""
     if name == "auto":
@@ -336,8 +358,10 @@ def resolve_device(name: str) -> torch.device:
         device = torch.device(name)
     except (RuntimeError, TypeError) as error:
         raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {name!r}") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"device {name!r} was asked for, but torch sees no GPU")
+    try:
+        torch.zeros(1, device=device).item()  # "meta" holds no values, others may not be in this machine
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise InputError(f"device {name!r} was asked for, but torch cannot use it here") from error
     return device
 
 

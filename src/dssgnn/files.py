@@ -2,13 +2,14 @@
 
 import ctypes
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["atomic_folder", "atomic_path"]
+__all__ = ["atomic_folder", "atomic_path", "remove_leftovers"]
 
 
 @contextmanager
@@ -17,7 +18,10 @@ def atomic_path(path: Path | str) -> Iterator[Path]:
     path = Path(path)
     temporary = _beside(path)
     try:
+        temporary.touch()
+        mode = temporary.stat().st_mode
         yield temporary
+        temporary.chmod(mode)  # some writers make files that only their owner may read
         with open(temporary, "rb") as file:
             os.fsync(file.fileno())
         os.replace(temporary, path)
@@ -32,7 +36,7 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
     On Linux the old and the new folder change places in one step, so that a kill at any moment leaves one of
     them whole. Elsewhere there is a moment between two renames in which the old one has another name.
     """
-    path = Path(path)
+    path = Path(os.path.realpath(path))  # through a link, as writing to a file does
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = _beside(path)
     temporary.mkdir()
@@ -46,10 +50,26 @@ def atomic_folder(path: Path | str) -> Iterator[Path]:
         elif not _exchange(temporary, path):
             old = Path(f"{temporary}.old")
             os.rename(path, old)
-            os.rename(temporary, path)
+            try:
+                os.rename(temporary, path)
+            except BaseException:
+                os.rename(old, path)
+                raise
             shutil.rmtree(old)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def remove_leftovers(path: Path | str) -> None:
+    """Remove the temporary files and folders that killed writers of ``path`` left beside it."""
+    path = Path(path)
+    pattern = re.compile(re.escape(f".{path.name}.") + r"[0-9a-f]{12}(\.old)?")
+    for leftover in list(path.parent.iterdir()):
+        if pattern.fullmatch(leftover.name):
+            if leftover.is_dir():
+                shutil.rmtree(leftover, ignore_errors=True)
+            else:
+                leftover.unlink(missing_ok=True)
 
 
 def _beside(path: Path) -> Path:

@@ -1,6 +1,8 @@
 """The model folder: everything about a fitted model, in files that anybody can read, without a pickle."""
 
 import json
+import math
+import os
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -8,9 +10,9 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
 from torch import Tensor
 
 from dssgnn.benchmarks.records import versions
@@ -18,13 +20,16 @@ from dssgnn.checkpoint import load_tensors, save_tensors
 from dssgnn.data import FeatureEncoding, Split
 from dssgnn.data.own.npz import read_arrays
 from dssgnn.errors import InputError
-from dssgnn.estimator import DSSClassifier, FittedState, resolve_device
+from dssgnn.estimator import DSSClassifier, FittedState, operator_options, resolve_device
 from dssgnn.files import atomic_folder
-from dssgnn.scaling import Scaling
+from dssgnn.graph import GraphOperator
+from dssgnn.scaling import Scaling, fit_scaling
+from dssgnn.validation import check_count, check_edge_weight
 
-__all__ = ["SCHEMA", "load_folder", "save_folder"]
+__all__ = ["SCHEMA", "check_target", "load_folder", "save_folder"]
 
 SCHEMA = 1
+SCORES = ("entropy", "mutual_information", "chaos_energy", "energy", "ood_score")
 Estimator = TypeVar("Estimator", bound=DSSClassifier)
 
 
@@ -34,11 +39,7 @@ def save_folder(estimator: DSSClassifier, folder: Path | str, *, graph: bool = T
     Raises:
         InputError: if ``folder`` is there and is not a model folder, or cannot be written.
     """
-    folder = Path(folder)
-    if folder.exists() and not (folder / "config.json").is_file() and not _is_empty(folder):
-        raise InputError(
-            f"{folder} is there and is not a model folder; it would be replaced, so give another name"
-        )
+    check_target(folder)
     state = estimator.state_
     try:
         with atomic_folder(folder) as place:
@@ -61,6 +62,21 @@ def save_folder(estimator: DSSClassifier, folder: Path | str, *, graph: bool = T
         raise InputError(f"{folder} cannot be written: {error}") from error
 
 
+def check_target(folder: Path | str) -> None:
+    """Check that a model folder may be written to ``folder``: it is new, empty, or a model folder.
+
+    Raises:
+        InputError: if not.
+    """
+    folder = Path(folder)
+    if folder.name in ("", ".."):
+        raise InputError(f"{folder} cannot be a model folder, expected the name of a folder to make")
+    if os.path.lexists(folder) and not (folder / "config.json").is_file() and not _is_empty(folder):
+        raise InputError(
+            f"{folder} is there and is not a model folder; it would be replaced, so give another name"
+        )
+
+
 def load_folder(kind: type[Estimator], folder: Path | str) -> Estimator:
     """Read a folder that `save_folder` wrote.
 
@@ -81,24 +97,47 @@ def load_folder(kind: type[Estimator], folder: Path | str) -> Estimator:
         parameters["filter_orders"] = tuple(parameters["filter_orders"])
         # A model moves: it runs on what the machine that loads it has.
         estimator = cast(Estimator, kind().set_params(**(parameters | {"device": "auto"})))
+        _check_parameters(estimator)
         encoding = FeatureEncoding.from_json(json.dumps(config["encoding"]))
         features = encoding.num_features
         scaling = Scaling.from_json(config["scaling"], features)
         classes = encoding.class_names
-        graph = config["graph"]
-        nodes = int(graph["nodes"])
-    weights, _ = load_tensors(folder / "weights.safetensors")
+        for name, value in (
+            ("method", estimator.method),
+            ("classes", list(classes)),
+            ("num_features", features),
+        ):
+            if config[name] != value:
+                raise InputError(f"{name} is {config[name]!r:.60}, but {value!r:.60} in the rest of the file")
+        names = np.array(classes)
+        if names.dtype.kind not in "iU":
+            raise InputError(f"classes must be text or 64-bit integers, got {list(classes)!r:.60}")
+        graph: dict[str, Any] = {
+            "name": str(config["graph"]["name"]),
+            **{key: check_count(config["graph"][key], key) for key in ("nodes", "edges")},
+        }
+        nodes: int = graph["nodes"]
+    _require(folder / "weights.safetensors")
+    with _blaming(folder / "weights.safetensors", named=True):
+        mapped, _ = load_tensors(folder / "weights.safetensors")
+    # Copies: a tensor that is still the file ends the process when somebody cuts the file.
+    weights = {name: value.clone() for name, value in mapped.items()}
     estimator.model_ = _model(estimator, features, len(classes), weights, folder)
-    estimator.classes_ = np.array(classes)
+    estimator.classes_ = names
     estimator.n_features_in_ = features
     split = _arrays(folder / "split.npz", dict.fromkeys(("train", "val", "test"), ("?", (nodes,))))
     edges: dict[str, NDArray[Any]] = {}
-    if (folder / "graph.npz").exists():
+    if os.path.lexists(folder / "graph.npz"):
         edges = _arrays(
             folder / "graph.npz",
-            {"edge_index": ("i", (2, None)), "y": ("i", (nodes,))},
-            {"edge_weight": ("f", (None,))},
+            {"edge_index": ("i", (2, graph["edges"])), "y": ("i", (nodes,))},
+            {"edge_weight": ("f", (graph["edges"],))},
         )
+        with _blaming(folder / "graph.npz"):
+            _check_range(edges["edge_index"], "edge_index", 0, nodes - 1)
+            _check_range(edges["y"], "y", -1, len(classes) - 1)
+            if "edge_weight" in edges:
+                check_edge_weight(torch.from_numpy(edges["edge_weight"]), graph["edges"])
     predictions = _table(folder / "predictions.parquet", nodes, classes)
     with _blaming(folder / "split.npz"):
         parts = Split(*(torch.from_numpy(split[part].copy()) for part in ("train", "val", "test")))
@@ -112,30 +151,45 @@ def load_folder(kind: type[Estimator], folder: Path | str) -> Estimator:
         split=parts,
         split_origin=str(config.get("split", "")),
         predictions=predictions,
-        metrics=_read_json(folder / "metrics.json"),
+        metrics=_metrics(folder / "metrics.json"),
         history=_history(folder / "history.csv"),
+        parameters=estimator.get_params(),
     )
     return estimator
 
 
 def _config(estimator: DSSClassifier) -> dict[str, Any]:
     state = estimator.state_
-    operator = estimator._operator_options() | {"lambda_max": 2.0}
+    parameters = state.parameters
     return {
         "schema": SCHEMA,
         "created": datetime.now(timezone.utc).isoformat(timespec="seconds"),
         "versions": versions(),
-        "method": estimator.method,
-        "parameters": estimator.get_params(),
+        "method": parameters["method"],
+        "parameters": parameters,
         "classes": list(state.encoding.class_names),
         "num_features": estimator.n_features_in_,
         "feature_names": list(state.encoding.feature_names),
         "encoding": json.loads(state.encoding.to_json()),
         "scaling": state.scaling.to_json(),
-        "operator": operator,
+        "operator": operator_options(parameters) | {"lambda_max": 2.0},
         "graph": state.graph,
         "split": state.split_origin,
     }
+
+
+def _check_parameters(estimator: DSSClassifier) -> None:
+    """Refuse what would only fail later: at the first prediction, or at the next fit."""
+    estimator._training_config()
+    fit_scaling(torch.zeros(1, 1), estimator.scaling)
+    GraphOperator.from_edge_index(
+        torch.zeros(2, 0, dtype=torch.long), 1, **operator_options(estimator.get_params())
+    )
+
+
+def _check_range(values: NDArray[Any], name: str, low: int, high: int) -> None:
+    if values.size and not low <= values.min() <= values.max() <= high:
+        raise InputError(f"{name} holds {values.min()}..{values.max()}, expected {low}..{high}")
 
 
 def _model(
@@ -183,30 +237,58 @@ def _arrays(
 
 def _table(path: Path, nodes: int, classes: tuple[Any, ...]) -> pd.DataFrame:
     _require(path)
+    numbers = ["confidence", *(f"p_{c}" for c in classes), *SCORES]
     try:
+        file = pq.ParquetFile(path)  # reads the description alone
+        missing = {"node", "label", "split", "prediction", *numbers} - set(file.schema_arrow.names)
+        if missing or file.metadata.num_rows != nodes:
+            problem = f"no column {min(missing)!r}" if missing else f"{file.metadata.num_rows} rows"
+            raise InputError(
+                f"{path}: has {problem}, expected one row for each of {nodes} nodes and a column a class"
+            )
         frame = pd.read_parquet(path)
+    except InputError:
+        raise
     except (OSError, ValueError, pa.ArrowException) as error:
         raise InputError(f"{path}: not a readable table ({_line(error)})") from error
-    missing = {"node", "prediction", "confidence", *(f"p_{c}" for c in classes)} - set(frame.columns)
-    if missing or len(frame) != nodes:
-        problem = f"no column {min(missing)!r}" if missing else f"{len(frame)} rows"
-        raise InputError(
-            f"{path}: has {problem}, expected one row for each of {nodes} nodes and a column a class"
-        )
+    for name in numbers:
+        kind = frame[name].dtype.kind
+        if kind != "f" or not np.isfinite(frame[name]).all():
+            raise InputError(f"{path}: column {name!r} must hold finite numbers, found {frame[name].dtype}")
     return frame
+
+
+def _metrics(path: Path) -> dict[str, Any]:
+    metrics = _read_json(path)
+    parts = [part for part in ("test", "val", "train") if part in metrics]
+    wanted: dict[str, tuple[str, ...]] = dict.fromkeys(parts, ("nodes", "accuracy", "brier", "nll", "ece"))
+    for part, keys in (wanted | {"training": ("best_epoch", "epochs")}).items():
+        values = metrics.get(part)
+        for key in keys:
+            value = values.get(key) if isinstance(values, dict) else None
+            if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+                raise InputError(f"{path}: {part}.{key} is {value!r:.40}, expected a number")
+    return metrics
 
 
 def _history(path: Path) -> list[dict[str, float]]:
     _require(path)
     try:
-        rows: list[dict[str, float]] = pd.read_csv(path, dtype=float).to_dict("records")  # type: ignore[assignment]
+        frame = pd.read_csv(path, dtype=float)
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: not a table of numbers ({_line(error)})") from error
+    # Rows longer than the header would silently become an index.
+    if frame.empty or "epoch" not in frame or not isinstance(frame.index, pd.RangeIndex):
+        raise InputError(f"{path}: has no column 'epoch', expected one row an epoch")
+    rows: list[dict[str, float]] = frame.to_dict("records")  # type: ignore[assignment]
     return rows
 
 
 def _write_json(path: Path, content: Any) -> None:
-    path.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+    # `default`: a parameter may be a number of numpy's.
+    path.write_text(
+        json.dumps(content, indent=1, default=lambda value: value.item()) + "\n", encoding="utf-8"
+    )
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -228,18 +310,19 @@ def _require(path: Path) -> None:
 class _blaming:
     """Turns what a malformed file makes the code raise into one error that names the file."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, *, named: bool = False) -> None:
+        self.path, self.named = path, named
 
     def __enter__(self) -> None:
         return None
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         if isinstance(error, InputError):
-            raise InputError(f"{self.path}: {error}") from error
+            prefix = "" if self.named else f"{self.path}: "
+            raise InputError(f"{prefix}{' '.join(str(error).split())}") from error
         if isinstance(error, KeyError):
             raise InputError(f"{self.path}: has no {error}, expected it in a model folder") from error
-        if isinstance(error, (TypeError, ValueError, AttributeError, OverflowError, SafetensorError)):
+        if isinstance(error, (TypeError, ValueError, AttributeError, OverflowError, RuntimeError)):
             raise InputError(f"{self.path}: {_line(error)}") from error
 
 
@@ -255,12 +338,12 @@ def _card(estimator: DSSClassifier) -> str:
     state = estimator.state_
     graph, training = state.graph, state.metrics["training"]
     lines = [
-        f"# {estimator.method} on {graph['name']}",
+        f"# {state.parameters['method']} on {graph['name']}",
         "",
         f"A node classifier for {len(state.encoding.class_names)} classes, trained with dssgnn on a graph of "
         f"{graph['nodes']:,} nodes and {graph['edges']:,} edges with {estimator.n_features_in_:,} features.",
         f"Split: {state.split_origin}. Best epoch {training['best_epoch']} of {training['epochs']}, chosen on "
-        f"validation {estimator.get_params()['monitor']}.",
+        f"validation {state.parameters['monitor']}.",
         "",
         "| part | nodes | accuracy | Brier | NLL | ECE |",
         "| --- | --- | --- | --- | --- | --- |",

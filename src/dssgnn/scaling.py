@@ -1,5 +1,6 @@
 """Columns on comparable scales, remembered with the model."""
 
+import sys
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -41,12 +42,19 @@ class Scaling:
             return cls()
         columns = [content.get(key) for key in ("mean", "scale")] if isinstance(content, dict) else []
         if len(columns) != 2 or not all(
-            isinstance(c, list) and len(c) == features and all(isinstance(v, (int, float)) for v in c)
-            for c in columns
+            isinstance(c, list) and len(c) == features and all(map(_is_finite, c)) for c in columns
         ):
-            raise InputError(f"scaling must hold a mean and a scale for each of {features} features")
-        mean, scale = columns
-        return cls(tuple(map(float, mean or ())), tuple(map(float, scale or ())))
+            raise InputError(f"scaling must hold a finite mean and scale for each of {features} features")
+        mean, scale = (tuple(map(float, column or ())) for column in columns)
+        if min(scale) <= 0:
+            raise InputError(f"scaling holds a scale of {min(scale):g}, expected positive ones")
+        return cls(mean, scale)
+
+
+def _is_finite(value: object) -> bool:
+    return (
+        isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= sys.float_info.max
+    )
 
 
 def fit_scaling(x: Tensor, kind: Literal["auto", "standard"] | None) -> Scaling:

@@ -1,5 +1,6 @@
 """Every system by name, behind one interface: ``system(x, graph) -> ChaosExpansion``."""
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
@@ -10,13 +11,14 @@ from dssgnn.errors import InputError
 from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
 from dssgnn.nn.network import Propagation
 from dssgnn.spectral.chebyshev import FilterInit
+from dssgnn.validation import check_count, check_share
 
 __all__ = ["METHODS", "Architecture", "make_system"]
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """The shape of a system; each method reads what concerns it, and the modules check the values.
+    """The shape of a system; each method reads what concerns it, and the modules check the choices.
 
     Attributes:
         hidden_channels: width.
@@ -49,6 +51,29 @@ class Architecture:
     base: str = "gcn"
     residual_scale: float = 0.1
     warmup_epochs: int = 50
+
+    def __post_init__(self) -> None:
+        # Sizes beyond these are typing errors or tampered files, and would only end in a lack of memory.
+        for name, minimum, maximum in (
+            ("hidden_channels", 1, 1 << 14),
+            ("num_layers", 1, 1000),
+            ("chaos_order", 0, 100),
+            ("gate_order", 0, 100),
+            ("warmup_epochs", 0, 1 << 62),
+        ):
+            if check_count(getattr(self, name), name, minimum=minimum) > maximum:
+                raise InputError(f"{name} must be at most {maximum}, got {getattr(self, name)!r}")
+        orders = self.filter_orders
+        if not isinstance(orders, (tuple, list)) or len(orders) != 2:
+            raise InputError(f"filter_orders must be two degrees (K_lp, K_hp), got {orders!r}")
+        for order in orders:
+            if check_count(order, "filter_orders") > 1000:
+                raise InputError(f"filter_orders must be at most 1000, got {orders!r}")
+        for name in ("dropout", "input_dropout"):
+            check_share(getattr(self, name), name)
+        scale = self.residual_scale
+        if isinstance(scale, bool) or not isinstance(scale, (int, float)) or not math.isfinite(scale):
+            raise InputError(f"residual_scale must be a finite number, got {scale!r}")
 
 
 def _dss_gnn(in_channels: int, classes: int, shape: Architecture) -> DSSGNN:
