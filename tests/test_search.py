@@ -1,9 +1,14 @@
 """Successive halving: what it trains, how long, and what it answers."""
 
+import numpy as np
 import pytest
+import torch
+from sklearn.base import clone
 
+from dssgnn import DSSClassifier
+from dssgnn.data import minesweeper
 from dssgnn.errors import InputError
-from dssgnn.search import SPACE, halving
+from dssgnn.search import BUDGETS, SPACE, halving
 
 
 def recorder(value=lambda parameters, epochs: parameters.get("dropout", 0.5) + 1 / epochs):
@@ -63,3 +68,25 @@ def test_time_stops_the_search_but_not_before_one_trial():
 def test_bad_input(options, message):
     with pytest.raises(InputError, match=message):
         halving(lambda p, e: 0.0, **({"kind": "quick"} | options))
+
+
+def test_an_estimator_chooses_for_itself(tmp_path, monkeypatch):
+    """The search sees no test label, and what it chose is what is fitted, saved and loaded."""
+    monkeypatch.setitem(BUDGETS, "quick", (3, (2, 4)))
+    board = minesweeper(10, 10)
+    plain = DSSClassifier(hidden_channels=4, epochs=6, search="quick", seed=3)
+    model = clone(plain).fit(board)
+    assert [trial.epochs for trial in model.trials_] == [4, 2, 2, 2]
+    assert model.get_params() == plain.get_params()
+    assert model.state_.parameters["search"] is None
+    chosen = model.trials_[0].parameters
+    assert {k: model.state_.parameters[k] for k in chosen} == chosen
+    model.save(tmp_path / "m")
+    loaded = DSSClassifier.load(tmp_path / "m")
+    assert np.array_equal(loaded.predict_proba(board), model.predict_proba(board))
+
+    shuffled = minesweeper(10, 10)
+    shuffled.y = torch.where(shuffled.test_mask, 1 - shuffled.y, shuffled.y)
+    again = clone(plain).fit(shuffled)
+    assert again.trials_ == model.trials_
+    assert np.array_equal(again.predict_proba(board), model.predict_proba(board))

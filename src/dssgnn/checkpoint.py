@@ -32,6 +32,7 @@ def load_tensors(path: Path | str) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(str(path), framework="pt") as file:
             meta = json.loads((file.metadata() or {})["meta"])
-            return {name: file.get_tensor(name) for name in file.keys()}, meta  # noqa: SIM118 (not a dict)
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
+            # Clones: what the file maps would vanish, and the process with it, were the file cut later.
+            return {name: file.get_tensor(name).clone() for name in file.keys()}, meta  # noqa: SIM118
+    except (OSError, SafetensorError, KeyError, ValueError, RecursionError) as error:
         raise InputError(f"{path}: not a readable dssgnn file ({error})") from error

@@ -92,6 +92,10 @@ def fit(
     chaos_order: Annotated[int | None, typer.Option(help="P, the order of the expansion.")] = None,
     seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
     epochs: Annotated[int | None, typer.Option(help="Train at most this long.")] = None,
+    search: Annotated[
+        str | None, typer.Option(help="Choose a configuration first: quick or thorough.")
+    ] = None,
+    search_seconds: Annotated[float | None, typer.Option(help="Begin no trial after this long.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     settings: Annotated[
         list[str] | None,
@@ -123,7 +127,16 @@ def fit(
     check_target(out)
 
     given: dict[str, Any] = {"method": method, "seed": seed, "device": device} | _assignments(settings or [])
-    given |= {k: v for k, v in {"chaos_order": chaos_order, "epochs": epochs}.items() if v is not None}
+    given |= {
+        k: v
+        for k, v in {
+            "chaos_order": chaos_order,
+            "epochs": epochs,
+            "search": search,
+            "search_seconds": search_seconds,
+        }.items()
+        if v is not None
+    }
     estimator = DSSClassifier().set_params(**given)
     loaded, name = _read(graph, split=split or 0, missing=missing, categorical=categorical)
     if split is not None and name != graph:

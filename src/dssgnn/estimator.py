@@ -1,11 +1,12 @@
 """`DSSClassifier`: from a graph to a model that can be trusted, in scikit-learn's manners."""
 
+import copy
 import inspect
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch_geometric.data import Data
 
+from dssgnn.answers import node_frame, node_scores, part_metrics, to_numpy
 from dssgnn.data import FeatureEncoding, LoadedGraph, Split, check_graph, read_graph, stratified_split
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
@@ -21,6 +23,7 @@ from dssgnn.graph import GraphOperator
 from dssgnn.metrics import calibration_metrics
 from dssgnn.scaling import Scaling, fit_scaling
 from dssgnn.scores import propagate, propagation_operator
+from dssgnn.search import Search, Trial, halving
 from dssgnn.systems import Architecture, make_system
 from dssgnn.training import NodeTask, TrainingConfig, fit, seeded
 from dssgnn.validation import check_count
@@ -72,6 +75,9 @@ class DSSClassifier:
         normalization, direction, self_loops: of the graph operator, see `GraphOperator.from_edge_index`.
         scaling: ``"auto"`` standardises columns that are not within 0..1, ``"standard"`` all, ``None`` none.
         objective, chaos_weight, lr, weight_decay, epochs, patience, monitor: see `TrainingConfig`.
+        search: ``"quick"`` or ``"thorough"`` chooses a configuration on validation Brier before the fit (`SPACE` in
+            `dssgnn.search`); test nodes are hidden from it.
+        search_seconds: no trial of the search is begun after this long.
         device: ``"auto"`` takes a GPU where there is one.
         seed: of the weights, the training, and the split where one is made.
 
@@ -89,8 +95,11 @@ class DSSClassifier:
     scaling: Literal["auto", "standard"] | None
     device: str
     seed: int
+    search: Search | None
+    search_seconds: float | None
     model_: nn.Module
     state_: FittedState
+    trials_: list[Trial]
 
     def __init__(
         self,
@@ -121,6 +130,8 @@ class DSSClassifier:
         epochs: int = 500,
         patience: int | None = 60,
         monitor: str = "brier",
+        search: Search | None = None,
+        search_seconds: float | None = None,
         device: str = "auto",
         seed: int = 0,
     ) -> None:
@@ -184,6 +195,12 @@ class DSSClassifier:
         loaded = data if isinstance(data, LoadedGraph) else read_graph(data)
         graph = loaded.data
         check_graph(graph, source=name, training=True)
+        if self.search is not None:
+            chosen = type(self)(**self._choose(loaded, name))
+            chosen.fit(loaded, name=name, checkpoint=checkpoint, resume=resume, on_epoch=on_epoch)
+            for learned in ("model_", "classes_", "n_features_in_", "state_"):
+                setattr(self, learned, getattr(chosen, learned))
+            return self
         split, origin = _resolve_split(graph, self.seed)
         scaling = fit_scaling(graph.x, self.scaling)
         classes = len(loaded.class_names)
@@ -209,7 +226,7 @@ class DSSClassifier:
         self.classes_ = np.array(loaded.class_names)
         self.n_features_in_ = int(graph.x.size(1))
         expansion, ood = self._read(task.x, task.graph)
-        metrics = _metrics(expansion, graph.y, split, model, task.graph.lambda_max)
+        metrics = part_metrics(expansion, graph.y, split, model, task.graph.lambda_max)
         metrics["training"] = {
             "best_epoch": result.best_epoch,
             "epochs": len(result.history),
@@ -217,7 +234,7 @@ class DSSClassifier:
             "stopped": result.stopped,
             "parameters": sum(p.numel() for p in model.parameters()),
         }
-        frame = _frame(loaded, expansion, ood, loaded.class_names, split)
+        frame = node_frame(loaded, expansion, ood, loaded.class_names, split)
         weight = graph.get("edge_weight")
         self.state_ = FittedState(
             encoding=loaded.encoding,
@@ -235,6 +252,28 @@ class DSSClassifier:
         )
         return self
 
+    def _choose(self, loaded: LoadedGraph, name: str) -> dict[str, Any]:
+        """Search on the training and validation part of a graph; leaves ``trials_``."""
+        graph = loaded.data
+        split, _ = _resolve_split(graph, self.seed)
+        shown = copy.copy(graph)
+        shown.y = torch.where(split.train | split.val, graph.y, -1)  # no trial can read a test label
+        shown.train_mask, shown.val_mask, shown.test_mask = (
+            split.train,
+            split.val,
+            torch.zeros_like(split.test),
+        )
+        hidden = replace(loaded, data=shown)
+        own = self.get_params() | {"search": None, "search_seconds": None}
+
+        def score(parameters: dict[str, Any], epochs: int) -> float:
+            trial = type(self)(**(own | parameters | {"epochs": epochs})).fit(hidden, name=name)
+            return float(trial.state_.metrics["val"]["brier"])
+
+        kind = cast(Search, self.search)
+        self.trials_ = halving(score, kind, seed=self.seed, seconds=self.search_seconds)
+        return own | self.trials_[0].parameters
+
     # Answers
 
     def expansion(self, data: Data | LoadedGraph) -> ChaosExpansion:
@@ -243,7 +282,7 @@ class DSSClassifier:
 
     def predict_proba(self, data: Data | LoadedGraph) -> NDArray[np.float32]:
         """The quadrature predictive distribution ``[N, C]``, columns in the order of ``classes_``."""
-        return _numpy(self.expansion(data).predictive())
+        return to_numpy(self.expansion(data).predictive())
 
     def predict(self, data: Data | LoadedGraph) -> NDArray[Any]:
         """The most probable class of every node ``[N]``, by name."""
@@ -252,16 +291,16 @@ class DSSClassifier:
 
     def uncertainty(self, data: Data | LoadedGraph) -> dict[str, NDArray[np.float32]]:
         """Every uncertainty of every node: ``confidence``, ``entropy``, ``mutual_information``, ..., each ``[N]``."""
-        return _scores(*self._expand(self._prepare(data)))
+        return node_scores(*self._expand(self._prepare(data)))
 
     def ood_score(self, data: Data | LoadedGraph) -> NDArray[np.float32]:
         """The energy, smoothed along the edges, ``[N]``; higher is further from what was trained on."""
-        return _numpy(self._expand(self._prepare(data))[1])
+        return to_numpy(self._expand(self._prepare(data))[1])
 
     def frame(self, data: Data | LoadedGraph) -> pd.DataFrame:
         """One row a node: prediction, probabilities and uncertainties, as ``dssgnn predict`` writes it."""
         loaded = self._prepare(data)
-        return _frame(loaded, *self._expand(loaded), self.state_.encoding.class_names, None)
+        return node_frame(loaded, *self._expand(loaded), self.state_.encoding.class_names, None)
 
     def evaluate(self, data: Data | LoadedGraph, mask: Tensor | None = None) -> dict[str, float]:
         """Every calibration metric over the labelled nodes (of ``mask``)."""
@@ -379,76 +418,3 @@ def _resolve_split(graph: Data, seed: int) -> tuple[Split, str]:
         return Split(train, val, test), "given with the graph"
     inner = stratified_split(torch.where(train, graph.y, -1).cpu(), (0.8, 0.2, 0.0), seed=seed)
     return Split(inner.train, inner.val, test), f"given; a fifth of the training nodes validates, seed {seed}"
-
-
-def _metrics(
-    expansion: ChaosExpansion, y: Tensor, split: Split, model: nn.Module, lambda_max: float
-) -> dict[str, Any]:
-    metrics: dict[str, Any] = {}
-    for part in ("test", "val", "train"):
-        mask = getattr(split, part)
-        if bool(mask.any()):
-            metrics[part] = {"nodes": int(mask.sum()), **calibration_metrics(expansion[mask], y[mask])}
-    layers = [m for m in model.modules() if hasattr(m, "low_coefficients")]
-    metrics["model"] = {
-        "chaos_energy_by_order": expansion.coefficients[:, 1:].square().sum(dim=2).mean(dim=0).tolist(),
-        "filters": [
-            {
-                "layer": i,
-                **{
-                    key: getattr(layer, attribute).detach().cpu().tolist()
-                    for key, attribute in (
-                        ("low", "low_coefficients"),
-                        ("high", "high_coefficients"),
-                        ("low_gates", "low_gates"),
-                        ("high_gates", "high_gates"),
-                    )
-                },
-            }
-            for i, layer in enumerate(layers)
-        ],
-        "lambda_max": lambda_max,
-    }
-    return metrics
-
-
-def _scores(expansion: ChaosExpansion, ood: Tensor) -> dict[str, NDArray[np.float32]]:
-    values = {
-        "confidence": expansion.predictive().amax(dim=1),
-        "entropy": expansion.entropy(),
-        "mutual_information": expansion.mutual_information(),
-        "chaos_energy": expansion.chaos_energy,
-        "energy": expansion.energy(),
-        "ood_score": ood,
-    }
-    return {name: _numpy(value) for name, value in values.items()}
-
-
-def _frame(
-    loaded: LoadedGraph,
-    expansion: ChaosExpansion,
-    ood: Tensor,
-    class_names: tuple[str, ...] | tuple[int, ...],
-    split: Split | None,
-) -> pd.DataFrame:
-    """The table of `DSSClassifier.frame`; with ``split`` also each node's label and part."""
-    names = np.array([str(name) for name in class_names], dtype=object)
-    probabilities = _numpy(expansion.predictive())
-    columns: dict[str, Any] = {"node": loaded.node_ids}
-    if split is not None:
-        y = loaded.data.y.cpu().numpy()
-        columns["label"] = np.where(y >= 0, names[y], None)
-        part = np.full(len(y), "", dtype=object)
-        for word in ("train", "val", "test"):
-            part[getattr(split, word).cpu().numpy()] = word
-        columns["split"] = part
-    columns["prediction"] = names[probabilities.argmax(axis=1)]
-    scores = _scores(expansion, ood)
-    columns["confidence"] = scores.pop("confidence")
-    columns |= {f"p_{name}": probabilities[:, i] for i, name in enumerate(names)}
-    return pd.DataFrame(columns | scores)
-
-
-def _numpy(values: Tensor) -> NDArray[np.float32]:
-    array: NDArray[np.float32] = values.cpu().numpy()
-    return array

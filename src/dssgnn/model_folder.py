@@ -119,9 +119,7 @@ def load_folder(kind: type[Estimator], folder: Path | str) -> Estimator:
         nodes: int = graph["nodes"]
     _require(folder / "weights.safetensors")
     with _blaming(folder / "weights.safetensors", named=True):
-        mapped, _ = load_tensors(folder / "weights.safetensors")
-    # Copies: a tensor that is still the file ends the process when somebody cuts the file.
-    weights = {name: value.clone() for name, value in mapped.items()}
+        weights, _ = load_tensors(folder / "weights.safetensors")
     estimator.model_ = _model(estimator, features, len(classes), weights, folder)
     estimator.classes_ = names
     estimator.n_features_in_ = features

@@ -11,7 +11,7 @@ import numpy as np
 from dssgnn.errors import InputError
 from dssgnn.validation import check_choice
 
-__all__ = ["SPACE", "Search", "Trial", "halving"]
+__all__ = ["BUDGETS", "SPACE", "Search", "Trial", "halving"]
 
 Search = Literal["quick", "thorough"]
 
