@@ -2,7 +2,6 @@
 
 import copy
 import inspect
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -16,7 +15,9 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from dssgnn.answers import node_frame, node_scores, part_metrics, to_numpy
-from dssgnn.data import FeatureEncoding, LoadedGraph, Split, check_graph, read_graph, stratified_split
+from dssgnn.data import FeatureEncoding, LoadedGraph, Split, check_graph, read_graph
+from dssgnn.data.splits import resolve_split
+from dssgnn.devices import resolve_device
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator
@@ -28,7 +29,7 @@ from dssgnn.systems import Architecture, make_system
 from dssgnn.training import NodeTask, TrainingConfig, fit, seeded
 from dssgnn.validation import check_count
 
-__all__ = ["DSSClassifier", "FittedState", "operator_options", "resolve_device"]
+__all__ = ["DSSClassifier", "FittedState", "operator_options"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -201,7 +202,7 @@ class DSSClassifier:
             for learned in ("model_", "classes_", "n_features_in_", "state_"):
                 setattr(self, learned, getattr(chosen, learned))
             return self
-        split, origin = _resolve_split(graph, self.seed)
+        split, origin = resolve_split(graph, self.seed)
         scaling = fit_scaling(graph.x, self.scaling)
         classes = len(loaded.class_names)
         task = NodeTask.from_data(
@@ -255,7 +256,7 @@ class DSSClassifier:
     def _choose(self, loaded: LoadedGraph, name: str) -> dict[str, Any]:
         """Search on the training and validation part of a graph; leaves ``trials_``."""
         graph = loaded.data
-        split, _ = _resolve_split(graph, self.seed)
+        split, _ = resolve_split(graph, self.seed)
         shown = copy.copy(graph)
         shown.y = torch.where(split.train | split.val, graph.y, -1)  # no trial can read a test label
         shown.train_mask, shown.val_mask, shown.test_mask = (
@@ -387,34 +388,3 @@ class DSSClassifier:
 def operator_options(parameters: dict[str, Any]) -> dict[str, Any]:
     """Those parameters of an estimator that the graph operator takes."""
     return {name: parameters[name] for name in ("normalization", "direction", "self_loops")}
-
-
-def resolve_device(name: str) -> torch.device:
-    """``"auto"`` is a GPU where there is one; anything else as torch names it."""
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    try:
-        device = torch.device(name)
-    except (RuntimeError, TypeError) as error:
-        raise InputError(f"device must be 'auto', 'cpu' or 'cuda', got {name!r}") from error
-    try:
-        torch.zeros(1, device=device).item()  # "meta" holds no values, others may not be in this machine
-    except (RuntimeError, AssertionError, NotImplementedError) as error:
-        raise InputError(f"device {name!r} was asked for, but torch cannot use it here") from error
-    return device
-
-
-def _resolve_split(graph: Data, seed: int) -> tuple[Split, str]:
-    masks = {part: graph.get(f"{part}_mask") for part in ("train", "val", "test")}
-    labelled = graph.y >= 0
-    if masks["train"] is None:
-        warnings.warn(
-            f"the graph has no masks: a stratified 60/20/20 split was made with seed {seed}", stacklevel=3
-        )
-        return stratified_split(graph.y.cpu(), seed=seed), f"stratified 60/20/20, seed {seed}"
-    nothing = torch.zeros_like(labelled)
-    train, val, test = ((nothing if mask is None else mask) & labelled for mask in masks.values())
-    if bool(val.any()):
-        return Split(train, val, test), "given with the graph"
-    inner = stratified_split(torch.where(train, graph.y, -1).cpu(), (0.8, 0.2, 0.0), seed=seed)
-    return Split(inner.train, inner.val, test), f"given; a fifth of the training nodes validates, seed {seed}"

@@ -19,8 +19,9 @@ from dssgnn.benchmarks.records import versions
 from dssgnn.checkpoint import load_tensors, save_tensors
 from dssgnn.data import FeatureEncoding, Split
 from dssgnn.data.own.npz import read_arrays
+from dssgnn.devices import resolve_device
 from dssgnn.errors import InputError
-from dssgnn.estimator import DSSClassifier, FittedState, operator_options, resolve_device
+from dssgnn.estimator import DSSClassifier, FittedState, operator_options
 from dssgnn.files import atomic_folder
 from dssgnn.graph import GraphOperator
 from dssgnn.scaling import Scaling, fit_scaling

@@ -7,7 +7,8 @@ import torch
 
 from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
 from dssgnn.data import load
-from dssgnn.estimator import DSSClassifier, resolve_device
+from dssgnn.devices import resolve_device
+from dssgnn.estimator import DSSClassifier
 
 __all__ = ["DATASETS", "run"]
 

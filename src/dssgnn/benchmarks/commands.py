@@ -62,8 +62,8 @@ def speed(
 
     from dssgnn.benchmarks.records import Record, merge_records, read_records
     from dssgnn.benchmarks.speed import SHAPES, run
+    from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
-    from dssgnn.estimator import resolve_device
     from dssgnn.validation import check_count
 
     names = tuple(shapes.split(","))

@@ -6,6 +6,7 @@ nodes on every machine and version.
 
 import copy
 import hashlib
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ __all__ = [
     "make_split",
     "public_split",
     "random_split",
+    "resolve_split",
     "stratified_split",
 ]
 
@@ -215,6 +217,27 @@ def make_split(name_or_rule: str, data: Data, index: int = 0) -> Split:
             raise InputError(f"{rule!r} is neither a split rule ({rules}) nor a catalog name")
         rule = ENTRIES[rule].split
     return SPLIT_RULES[rule](data, index)
+
+
+def resolve_split(graph: Data, seed: int) -> tuple[Split, str]:
+    """The split to train on: the graph's own masks, completed where they are not there, and its origin in words.
+
+    Without masks it is a stratified 60/20/20 one, and a warning says so; without validation nodes a fifth of the
+    training nodes is kept for it. Nodes without a label are in no part.
+    """
+    masks = {part: graph.get(f"{part}_mask") for part in ("train", "val", "test")}
+    labelled = graph.y >= 0
+    if masks["train"] is None:
+        warnings.warn(
+            f"the graph has no masks: a stratified 60/20/20 split was made with seed {seed}", stacklevel=3
+        )
+        return stratified_split(graph.y.cpu(), seed=seed), f"stratified 60/20/20, seed {seed}"
+    nothing = torch.zeros_like(labelled)
+    train, val, test = ((nothing if mask is None else mask) & labelled for mask in masks.values())
+    if bool(val.any()):
+        return Split(train, val, test), "given with the graph"
+    inner = stratified_split(torch.where(train, graph.y, -1).cpu(), (0.8, 0.2, 0.0), seed=seed)
+    return Split(inner.train, inner.val, test), f"given; a fifth of the training nodes validates, seed {seed}"
 
 
 def _labelled(data: Data) -> Tensor | None:
