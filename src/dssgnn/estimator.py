@@ -20,7 +20,7 @@ from dssgnn.data.splits import resolve_split
 from dssgnn.devices import resolve_device
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
-from dssgnn.graph import GraphOperator
+from dssgnn.graph import GraphOperator, SparseFeatures, sparse_where_faster
 from dssgnn.metrics import calibration_metrics
 from dssgnn.scaling import Scaling, fit_scaling
 from dssgnn.scores import propagate, propagation_operator
@@ -220,6 +220,7 @@ class DSSClassifier:
         with seeded(self.seed):
             model = self._make_model(graph.x.size(1), classes)
         model.to(device)
+        task = task.suited_to(model)
         if checkpoint is not None:
             Path(checkpoint).parent.mkdir(parents=True, exist_ok=True)
         result = fit(model, task, config, checkpoint=checkpoint, resume=resume, on_epoch=on_epoch)
@@ -376,10 +377,13 @@ class DSSClassifier:
             graph.get("edge_weight"),
             **operator_options(self.state_.parameters),
         )
-        return self._read(self.state_.scaling(graph.x).to(device), operator.to(device))
+        x = self.state_.scaling(graph.x).to(device)
+        # As in training, so that the answers are the same to the bit.
+        suited = sparse_where_faster(x) if getattr(self.model_, "sparse_features", False) else x
+        return self._read(suited, operator.to(device))
 
     @torch.no_grad()
-    def _read(self, x: Tensor, operator: GraphOperator) -> tuple[ChaosExpansion, Tensor]:
+    def _read(self, x: Tensor | SparseFeatures, operator: GraphOperator) -> tuple[ChaosExpansion, Tensor]:
         expansion: ChaosExpansion = self.model_.eval()(x, operator)
         score = propagate(expansion.energy(), propagation_operator(operator))
         return expansion.map(lambda z: z.cpu()), score.cpu()

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from dssgnn.errors import InputError
-from dssgnn.spectral import gauss_hermite, hermite_basis, resolve_size
+from dssgnn.spectral import hermite_basis, projection_tables, resolve_size
 
 __all__ = ["ChaosExpansion"]
 
@@ -95,15 +95,20 @@ class ChaosExpansion:
     def at(self, omega: Tensor) -> Tensor:
         """The logits ``[len(omega), N, C]`` at points of the Gaussian factor."""
         basis = hermite_basis(omega.to(self.coefficients), self.chaos_order)  # [W, P+1]
+        return self._combine(basis)
+
+    def _combine(self, basis: Tensor) -> Tensor:
         n, q, c = self.coefficients.shape
         flat = self.coefficients.transpose(0, 1).reshape(q, n * c)
-        return (basis @ flat).view(*omega.shape, n, c)
+        return (basis @ flat).view(*basis.shape[:-1], n, c)
 
     def log_softmax(self) -> tuple[Tensor, Tensor]:
         """Log-probabilities ``[S, N, C]`` at the quadrature nodes, and the rule's log-weights ``[S]``."""
-        nodes, weights = gauss_hermite(self.quadrature_size, device=self.coefficients.device)
+        z, size = self.coefficients, self.quadrature_size
+        evaluation, _ = projection_tables(self.chaos_order, size, z.dtype, z.device)
         # In float64 a weight of a large rule does not underflow, as it would in float32.
-        return self.at(nodes).log_softmax(dim=-1), weights.log().to(self.coefficients.dtype)
+        _, weights = projection_tables(0, size, torch.float64, z.device)
+        return self._combine(evaluation).log_softmax(dim=-1), weights[0].log().to(z.dtype)
 
     def log_predictive(self) -> Tensor:
         """The logarithm of `predictive`, ``[N, C]``, exact where a probability is too small to hold."""

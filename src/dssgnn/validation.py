@@ -4,13 +4,16 @@ Every room uses these: a file reader adds the file and the row, a module adds th
 """
 
 import operator
-from typing import Any, SupportsIndex, get_args
+from typing import TYPE_CHECKING, Any, SupportsIndex, get_args
 
 import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from dssgnn.errors import InputError
+
+if TYPE_CHECKING:
+    from dssgnn.graph.features import SparseFeatures
 
 __all__ = [
     "FeatureCheck",
@@ -90,24 +93,38 @@ def check_edge_weight(edge_weight: Tensor, num_edges: int) -> None:
         raise InputError(f"edge_weight of edge {_first(bad)} is {value:g}, expected non-negative weights")
 
 
-def check_features(x: Tensor, num_nodes: int | None = None, channels: int | None = None) -> None:
+def check_features(
+    x: "Tensor | SparseFeatures", num_nodes: int | None = None, channels: int | None = None
+) -> None:
     """Check that ``x`` is a finite floating-point matrix ``[N, channels]``."""
-    if not isinstance(x, Tensor):
+    values = _values(x)
+    if values is None:
         raise InputError(f"x must be a tensor of shape [N, features], got {type(x).__name__}")
-    if x.dim() != 2:
+    if len(x.shape) != 2:
         raise InputError(f"x must have shape [N, features], got {list(x.shape)}")
-    if not x.is_floating_point():
+    if not values.is_floating_point():
         raise InputError(f"x must be floating point, got {x.dtype}")
     if channels is not None and x.size(1) != channels:
         raise InputError(f"x has {x.size(1)} features, but the model was made for {channels}")
     if num_nodes is not None and x.size(0) != num_nodes:
         raise InputError(f"x has {x.size(0)} rows, but the graph has {num_nodes} nodes")
     # A sum is finite only if every entry is, or if it overflows: the slow look runs then alone.
-    if not bool(torch.isfinite(x.sum())):
-        bad = ~torch.isfinite(x)
+    if not bool(torch.isfinite(values.sum())):
+        bad = ~torch.isfinite(values)
         if bool(bad.any()):
-            row, column = (int(i) for i in bad.nonzero()[0])
-            raise InputError(f"x[{row}, {column}] is {x[row, column].item()}, expected finite features")
+            place = bad.nonzero()[0]
+            row, column = place if isinstance(x, Tensor) else (x.rows()[place], x.pattern.col[place])
+            value = values[tuple(place)].item()
+            raise InputError(f"x[{int(row)}, {int(column)}] is {value}, expected finite features")
+
+
+def _values(x: object) -> Tensor | None:
+    """The numbers that a feature matrix holds, dense or sparse; ``None`` for anything else."""
+    from dssgnn.graph.features import SparseFeatures  # the graph's modules use these checks
+
+    if isinstance(x, SparseFeatures):
+        return x.values
+    return x if isinstance(x, Tensor) else None
 
 
 class FeatureCheck:
@@ -118,17 +135,19 @@ class FeatureCheck:
 
     def __init__(self, channels: int | None = None) -> None:
         self.channels = channels
-        self._seen: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # the version that passed
+        self._seen: WeakTensorKeyDictionary = WeakTensorKeyDictionary()  # shape and version that passed
 
-    def __call__(self, x: Tensor, num_nodes: int | None = None) -> None:
+    def __call__(self, x: "Tensor | SparseFeatures", num_nodes: int | None = None) -> None:
         """Check ``x`` unless it is a tensor, unmodified, that passed before."""
-        tracked = isinstance(x, Tensor) and not x.is_inference()
-        known = tracked and x in self._seen and self._seen[x] == x._version
+        values = _values(x)
+        tracked = values is not None and not values.is_inference()
+        state = (x.shape, values._version) if values is not None and tracked else None
+        known = tracked and values in self._seen and self._seen[values] == state
         if known and (num_nodes is None or x.size(0) == num_nodes):
             return
         check_features(x, num_nodes, self.channels)
         if tracked:
-            self._seen[x] = x._version
+            self._seen[values] = state
 
     def __reduce__(self) -> tuple[Any, ...]:
         return FeatureCheck, (self.channels,)

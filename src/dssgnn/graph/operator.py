@@ -1,9 +1,6 @@
 """`GraphOperator`: a graph turned once into the sparse operator that filters use."""
 
 import math
-import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any, Literal, get_args
 
@@ -13,6 +10,7 @@ import torch
 from torch import Tensor
 
 from dssgnn.errors import InputError
+from dssgnn.graph.features import SparseFeatures
 from dssgnn.graph.filter import Basis, multiply, polynomial_filter
 from dssgnn.graph.laplacian import (
     Direction,
@@ -23,6 +21,7 @@ from dssgnn.graph.laplacian import (
     normalize,
     rescale,
 )
+from dssgnn.graph.product import quiet_sparse
 from dssgnn.validation import check_choice, check_count, check_edge_index, check_edge_weight
 
 __all__ = ["GraphOperator", "OperatorCache"]
@@ -218,7 +217,7 @@ class GraphOperator:
         if device == self.device and dtype == self.dtype:
             return self
         weight = self.edge_weight.to(device) if self.edge_weight is not None else None
-        with _quiet_sparse():
+        with quiet_sparse():
             matrix = self.matrix.to(device=device, dtype=dtype)
         return GraphOperator(matrix, self.lambda_max, self.edge_index.to(device), weight, self._options)
 
@@ -257,7 +256,10 @@ class OperatorCache:
         self._operator: GraphOperator | None = None
 
     def __call__(
-        self, graph: GraphOperator | Tensor, like: Tensor, edge_weight: Tensor | None = None
+        self,
+        graph: GraphOperator | Tensor,
+        like: Tensor | SparseFeatures,
+        edge_weight: Tensor | None = None,
     ) -> GraphOperator:
         """Return the operator of ``graph`` for a state ``like [N, ...]``."""
         if isinstance(graph, GraphOperator):
@@ -290,7 +292,7 @@ class OperatorCache:
 
 
 def _csr_tensor(csr: sp.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with _quiet_sparse():
+    with quiet_sparse():
         return torch.sparse_csr_tensor(
             torch.tensor(csr.indptr, dtype=torch.int32),
             torch.tensor(csr.indices, dtype=torch.int32),
@@ -298,11 +300,3 @@ def _csr_tensor(csr: sp.csr_array, dtype: torch.dtype, device: torch.device) -> 
             size=csr.shape,
             check_invariants=False,  # scipy keeps them, and torch 2.11 refuses an empty matrix
         ).to(device)
-
-
-@contextmanager
-def _quiet_sparse() -> Iterator[None]:
-    # torch says once a process that CSR is in beta and that invariants go unchecked; users need not hear it.
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="(?i)sparse (csr tensor support|invariant checks)")
-        yield

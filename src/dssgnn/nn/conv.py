@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator, OperatorCache
 from dssgnn.nn.init import WeightInit, init_weight
+from dssgnn.nn.linear import linear
 from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
 from dssgnn.spectral import exact_size, initial_filters, projection_tables, resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
@@ -120,7 +121,7 @@ class DSSConv(nn.Module):
             raise InputError(f"the state must have shape {expected}, got {list(h.shape)}")
         operator = self._operator(graph, h, edge_weight)
         if self.weight_first:
-            return self.propagate(h @ self.weight, operator)
+            return self.propagate(linear(h, self.weight), operator)
         return self.propagate(h, operator)
 
     @property
@@ -137,10 +138,10 @@ class DSSConv(nn.Module):
         if self.branches == "concat":
             low, high = u.unbind(1)
             low_weight, high_weight = self.weight.chunk(2)
-            u = torch.stack([low @ low_weight, high @ high_weight], dim=1)
+            u = torch.stack([linear(low, low_weight), linear(high, high_weight)], dim=1)
             u = u.sum(dim=1) if self.gate_order == 0 else u.flatten(1, 2)
         else:
-            u = u.flatten(1, 2) if self.weight_first else u.flatten(1, 2) @ self.weight
+            u = u.flatten(1, 2) if self.weight_first else linear(u.flatten(1, 2), self.weight)
         exact = self.quadrature_size >= exact_size(self.chaos_order)
         if self.activation is None and self.bias is None and self.gate_order == 0 and exact:
             return u  # evaluating and projecting a polynomial that the rule integrates gives it back

@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
-from dssgnn.graph import GraphOperator, OperatorCache
+from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
 from dssgnn.nn.network import DSSGNN
 from dssgnn.validation import FeatureCheck, check_count
 
@@ -58,6 +58,7 @@ class DSSHybrid(nn.Module):
         2
     """
 
+    sparse_features = True  # also takes `SparseFeatures`; the base is given them dense
     epoch: Tensor
 
     def __init__(
@@ -97,11 +98,11 @@ class DSSHybrid(nn.Module):
         self.residual_scale.fill_(self.residual_start)
         self.start_epoch(0)
 
-    def forward(self, x: Tensor, graph: GraphOperator | Tensor) -> ChaosExpansion:
+    def forward(self, x: Tensor | SparseFeatures, graph: GraphOperator | Tensor) -> ChaosExpansion:
         """Expand the combined logits; the base is given the graph's edges as they were read."""
         operator = self._operator(graph, x)
         self._check(x, operator.num_nodes)
-        logits = self.base(x, operator.edge_index)
+        logits = self.base(x.dense() if isinstance(x, SparseFeatures) else x, operator.edge_index)
         if self.warming_up:
             return ChaosExpansion(logits[:, None], self.branch.quadrature_size)
         branch = self.branch(x, operator)

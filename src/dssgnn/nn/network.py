@@ -8,9 +8,11 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
-from dssgnn.graph import GraphOperator, OperatorCache
+from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures, sparse_linear
 from dssgnn.nn.conv import Branches, DSSConv
+from dssgnn.nn.dropout import dropout
 from dssgnn.nn.init import WeightInit, init_weight
+from dssgnn.nn.linear import linear
 from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
 from dssgnn.spectral import projection_tables, resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
@@ -62,6 +64,8 @@ class DSSGNN(nn.Module):
         >>> model(torch.randn(2, 5), edges)
         ChaosExpansion(num_nodes=2, chaos_order=2, num_classes=3, quadrature_size=4)
     """
+
+    sparse_features = True  # also takes `SparseFeatures`
 
     def __init__(
         self,
@@ -178,7 +182,7 @@ class DSSGNN(nn.Module):
         if self.readout_bias is not None:
             self.readout_bias.zero_()
 
-    def forward(self, x: Tensor, graph: GraphOperator | Tensor) -> ChaosExpansion:
+    def forward(self, x: Tensor | SparseFeatures, graph: GraphOperator | Tensor) -> ChaosExpansion:
         """Expand the logits of every node.
 
         Args:
@@ -193,23 +197,27 @@ class DSSGNN(nn.Module):
         if x.dtype != expected and not torch.is_autocast_enabled(x.device.type):
             raise InputError(f"x is {x.dtype}, but the model is {expected}; use x.to({expected})")
         operator = self._operator(graph, x)
-        x = nn.functional.dropout(x, self.input_dropout, self.training)
+        if isinstance(x, SparseFeatures):
+            x = x.with_values(dropout(x.values, self.input_dropout, self.training))
+        else:
+            x = dropout(x, self.input_dropout, self.training)
         first = cast(DSSConv, self.layers[0])
         # Nothing stands between the lift and the first W: their product is taken once, on the weights.
         folded = not (self.training and self.lift_dropout) and not self.residual and first.weight_first
         h = self.lift(x, first.weight if folded else None)
-        h = nn.functional.dropout(h, self.lift_dropout, self.training)
+        h = dropout(h, self.lift_dropout, self.training)
         for i, layer in enumerate(self.layers):
             # The skip carries the state itself: dropped at every layer, little of it would reach the end.
-            inner = nn.functional.dropout(h, self.dropout, self.training) if i > 0 else h
+            inner = dropout(h, self.dropout, self.training) if i > 0 else h
             following = first.propagate(h, operator) if folded and i == 0 else layer(inner, operator)
             if i < len(self.norms):
                 following = self.norms[i](following.flatten(1)).view_as(following)
             if self.residual and (i + 1 < len(self.layers) or self.readout_weight is not None):
-                following = following + (h if self.residual == "identity" else h @ self.residual_weights[i])
+                skip = h if self.residual == "identity" else linear(h, self.residual_weights[i])
+                following = following + skip
             h = following
         if self.readout_weight is not None:
-            h = nn.functional.dropout(h, self.dropout, self.training) @ self.readout_weight
+            h = linear(dropout(h, self.dropout, self.training), self.readout_weight)
             if self.readout_bias is not None:
                 h = torch.cat([h[:, :1] + self.readout_bias, h[:, 1:]], dim=1)
         return ChaosExpansion(h, self.quadrature_size)
@@ -247,10 +255,12 @@ class _Lift(nn.Module):
             self.gains.fill_(0.1)
             self.gains[0] = 1.0
 
-    def forward(self, x: Tensor, following: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor | SparseFeatures, following: Tensor | None = None) -> Tensor:
         weight = self.weight if following is None else self.weight @ following
         matrices, _, width = weight.shape
-        h = (x @ weight.transpose(0, 1).flatten(1)).view(-1, matrices, width)
+        weight = weight.transpose(0, 1).flatten(1)
+        h = sparse_linear(x, weight) if isinstance(x, SparseFeatures) else x @ weight
+        h = h.view(-1, matrices, width)
         return h if self.gains is None else h * self.gains[:, None]
 
 
@@ -285,4 +295,4 @@ class _ChaosLinear(nn.Module):
 
     def forward(self, h: Tensor, graph: GraphOperator) -> Tensor:
         tables = projection_tables(self.chaos_order, self.quadrature_size, self.weight.dtype, h.device)
-        return evaluate_activate_project(h @ self.weight, *tables, self.activation, self.bias)
+        return evaluate_activate_project(linear(h, self.weight), *tables, self.activation, self.bias)

@@ -1,0 +1,91 @@
+"""Dropout that a population can draw member by member."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import torch
+from torch import Tensor
+
+__all__ = ["drawing_alone", "drawing_from", "dropout"]
+
+# The members' generators, and each member's number as vmap sees it.
+_MEMBERS: ContextVar[tuple[Sequence[torch.Generator], Tensor] | None] = ContextVar("_MEMBERS", default=None)
+_ALONE: ContextVar[torch.Generator | None] = ContextVar("_ALONE", default=None)
+
+
+def dropout(h: Tensor, rate: float, training: bool = True) -> Tensor:
+    """Set entries to zero at random and scale the others up; torch's dropout, from one stream a model.
+
+    Outside a population the masks come from torch's default generator. Inside one every member draws from a
+    generator of its own, by the same operation on the same shape, and so sees the masks of its separate run.
+
+    Example:
+        >>> dropout(torch.ones(2), 0.0)
+        tensor([1., 1.])
+    """
+    if not training or rate == 0:
+        return h
+    keep, members = 1 - rate, _MEMBERS.get()
+    # A byte an entry is kept for the backward pass; on a CPU a product with floats is the faster one.
+    dtype = torch.bool if h.is_cuda else h.dtype
+    if members is None:
+        mask = torch.empty(h.shape, dtype=dtype, device=h.device).bernoulli_(keep, generator=_ALONE.get())
+    else:
+        generators, number = members
+        mask = _Draw.apply(number, h.shape, dtype, keep, generators)  # type: ignore[no-untyped-call]
+    if not h.is_cuda:
+        return h * mask.div_(keep)
+    # Its forward is the fused mask-and-scale, and its derivative the same.
+    out: Tensor = torch.ops.aten.native_dropout_backward(h, mask, 1 / keep)
+    return out
+
+
+@contextmanager
+def drawing_from(generators: Sequence[torch.Generator], number: Tensor) -> Iterator[None]:
+    """Let `dropout` draw for every member of a population from its own generator.
+
+    Args:
+        generators: one a member.
+        number: the members' numbers, batched by vmap. A mask is made from it, so that it is a member's own
+            also where what it drops from is shared.
+    """
+    token = _MEMBERS.set((generators, number))
+    try:
+        yield
+    finally:
+        _MEMBERS.reset(token)
+
+
+@contextmanager
+def drawing_alone(generator: torch.Generator) -> Iterator[None]:
+    """Let `dropout` draw from ``generator`` in this thread."""
+    token = _ALONE.set(generator)
+    try:
+        yield
+    finally:
+        _ALONE.reset(token)
+
+
+class _Draw(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        number: Tensor,
+        shape: torch.Size,
+        dtype: torch.dtype,
+        keep: float,
+        generators: Sequence[torch.Generator],
+    ) -> Tensor:
+        masks = torch.empty(len(generators), *shape, dtype=dtype, device=number.device)
+        for mask, generator in zip(masks, generators, strict=True):
+            mask.bernoulli_(keep, generator=generator)
+        return masks
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
+        return _Draw.forward(*inputs), 0
