@@ -18,6 +18,7 @@ from dssgnn.metrics import (
     nll,
     reliability_curve,
 )
+from dssgnn.metrics.calibration import METRICS, metric_values
 
 
 def draw(seed, nodes=200, classes=5):
@@ -89,3 +90,25 @@ def test_bad_input():
     with pytest.raises(InputError, match="bins must be an integer >= 1, got 0"):
         reliability_curve(torch.full((2, 2), 0.5), torch.tensor([0, 1]), bins=0)
     assert np.isfinite(brier(torch.full((1, 1), 1.0), torch.tensor([0])).item())
+
+
+def test_nodes_of_weight_zero_count_for_nothing():
+    """Padded nodes change no metric, not even in its last bit where the metric is a share."""
+    z = ChaosExpansion(torch.randn(30, 2, 3, generator=torch.Generator().manual_seed(4)))
+    y = torch.randint(3, (30,), generator=torch.Generator().manual_seed(5))
+    weight = torch.ones(30)
+    weight[21:] = 0
+    padded = dict(zip(METRICS, metric_values(z, y, weight).tolist(), strict=True))
+    alone = calibration_metrics(z[:21], y[:21])
+    assert padded == pytest.approx(alone, abs=1e-14)
+    assert [padded[k] for k in ("accuracy", "accuracy_mean")] == [
+        alone[k] for k in ("accuracy", "accuracy_mean")
+    ]
+
+
+def test_a_population_is_measured_at_once():
+    coefficients = torch.randn(4, 30, 2, 3, generator=torch.Generator().manual_seed(6))
+    y = torch.randint(3, (4, 30), generator=torch.Generator().manual_seed(7))
+    batched = torch.func.vmap(lambda z, y: metric_values(ChaosExpansion(z), y))(coefficients, y)
+    for row, z, labels in zip(batched.tolist(), coefficients, y, strict=True):
+        assert row == pytest.approx(list(calibration_metrics(ChaosExpansion(z), labels).values()), abs=1e-14)

@@ -48,8 +48,15 @@ def accuracy(probabilities: Tensor, y: Tensor) -> Tensor:
     return _accuracy(probabilities, y)
 
 
-def _accuracy(probabilities: Tensor, y: Tensor) -> Tensor:
-    return (probabilities.argmax(dim=-1) == y).to(probabilities.dtype).mean()
+def _accuracy(probabilities: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+    return _mean((probabilities.argmax(dim=-1) == y).to(probabilities.dtype), weight)
+
+
+def _mean(values: Tensor, weight: Tensor | None) -> Tensor:
+    # With weights 0 and 1 the sums are those of the nodes that count, to the bit: equal values stay ties.
+    if weight is None:
+        return values.sum(dim=0) / values.size(0)
+    return (values * weight).sum(dim=0) / weight.sum()
 
 
 def brier(probabilities: Tensor, y: Tensor) -> Tensor:
@@ -63,15 +70,26 @@ def brier(probabilities: Tensor, y: Tensor) -> Tensor:
     return _brier(probabilities, y)
 
 
-def _brier(probabilities: Tensor, y: Tensor) -> Tensor:
-    target = torch.nn.functional.one_hot(y, probabilities.size(1)).to(probabilities.dtype)
-    return (probabilities - target).square().sum(dim=-1).mean()
+def _brier(probabilities: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+    return _mean(brier_by_node(probabilities, y), weight)
+
+
+def brier_by_node(probabilities: Tensor, y: Tensor) -> Tensor:
+    """The Brier score ``[N]`` of each node, unchecked."""
+    # Not torch's one_hot, which reads the labels and lets a GPU wait.
+    target = y[:, None] == torch.arange(probabilities.size(1), device=y.device)
+    return (probabilities - target.to(probabilities.dtype)).square().sum(dim=-1)
 
 
 def nll(log_probabilities: Tensor, y: Tensor) -> Tensor:
     """The mean negative log-probability of the label, from log-probabilities ``[N, C]``."""
     _check(log_probabilities, y)
-    return torch.nn.functional.nll_loss(log_probabilities, y)
+    return _mean(nll_by_node(log_probabilities, y), None)
+
+
+def nll_by_node(log_probabilities: Tensor, y: Tensor) -> Tensor:
+    """The negative log-probability ``[N]`` of each node's label, unchecked."""
+    return -log_probabilities.gather(-1, y[:, None])[:, 0]
 
 
 def reliability_curve(probabilities: Tensor, y: Tensor, bins: int = 10) -> ReliabilityCurve:
@@ -80,18 +98,20 @@ def reliability_curve(probabilities: Tensor, y: Tensor, bins: int = 10) -> Relia
     return _reliability(probabilities, y, check_count(bins, "bins", minimum=1))
 
 
-def _reliability(probabilities: Tensor, y: Tensor, bins: int) -> ReliabilityCurve:
+def _reliability(
+    probabilities: Tensor, y: Tensor, bins: int, weight: Tensor | None = None
+) -> ReliabilityCurve:
     confidence, prediction = probabilities.max(dim=-1)
     edges = torch.linspace(0, 1, bins + 1, dtype=probabilities.dtype, device=probabilities.device)
-    index = torch.bucketize(confidence, edges[1:-1], right=True)
-    count = torch.bincount(index, minlength=bins).to(probabilities.dtype)
-    safe = count.clamp_min(1)
+    index = (confidence[:, None] >= edges[1:-1]).sum(dim=-1)
+    # A table of members instead of bincount, which a GPU waits for and a population cannot batch.
+    inside = (index[:, None] == torch.arange(bins, device=index.device)).to(probabilities.dtype)  # [N, bins]
+    if weight is not None:
+        inside = inside * weight[:, None]
+    count = inside.sum(dim=0)
     correct = (prediction == y).to(probabilities.dtype)
-    return ReliabilityCurve(
-        torch.bincount(index, confidence, minlength=bins) / safe,
-        torch.bincount(index, correct, minlength=bins) / safe,
-        count,
-    )
+    means = torch.stack([confidence, correct]) @ inside / count.clamp_min(1)
+    return ReliabilityCurve(means[0], means[1], count)
 
 
 def expected_calibration_error(probabilities: Tensor, y: Tensor, bins: int = 10) -> Tensor:
@@ -108,25 +128,42 @@ def _calibration_error(curve: ReliabilityCurve) -> Tensor:
     return ((curve.accuracy - curve.confidence).abs() * curve.support).sum() / curve.support.sum()
 
 
+METRICS = ("accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "chaos_energy")
+
+
 def calibration_metrics(expansion: ChaosExpansion, y: Tensor) -> dict[str, float]:
     """Every calibration metric of a results record, by its name there.
 
     Plain names (``accuracy``, ``brier``, ``nll``, ``ece``) are of the predictive distribution, which is what
     users see; ``*_mean`` are of the mean logit, the paper's other readout.
     """
+    _check(expansion.mean, y)
+    # One transfer for all of them: a GPU would wait for each.
+    return dict(zip(METRICS, metric_values(expansion, y).tolist(), strict=True))
+
+
+@torch.no_grad()
+def metric_values(expansion: ChaosExpansion, y: Tensor, weight: Tensor | None = None) -> Tensor:
+    """The metrics named in ``METRICS`` as one float64 tensor, unchecked and without waiting for the device.
+
+    Args:
+        expansion: of ``N`` nodes.
+        y: labels ``[N]``.
+        weight: ``[N]``, 1 for nodes that count and 0 for others; all count where it is not given.
+    """
     expansion = expansion.map(lambda z: z.detach().double())
+    weight = None if weight is None else weight.double()
     log_p, log_mean = expansion.log_predictive(), expansion.mean.log_softmax(dim=-1)
-    _check(log_p, y)
     p, mean = expansion.predictive(), log_mean.exp()
-    values = {
-        "accuracy": _accuracy(p, y),
-        "brier": _brier(p, y),
-        "nll": torch.nn.functional.nll_loss(log_p, y),
-        "ece": _calibration_error(_reliability(p, y, 10)),
-        "accuracy_mean": _accuracy(mean, y),
-        "brier_mean": _brier(mean, y),
-        "nll_mean": torch.nn.functional.nll_loss(log_mean, y),
-        "chaos_energy": expansion.chaos_energy.mean(),
-    }
-    # One transfer for all of them: every epoch asks, and a GPU would wait for each.
-    return dict(zip(values, torch.stack(list(values.values())).tolist(), strict=True))
+    return torch.stack(
+        [
+            _accuracy(p, y, weight),
+            _brier(p, y, weight),
+            _mean(nll_by_node(log_p, y), weight),
+            _calibration_error(_reliability(p, y, 10, weight)),
+            _accuracy(mean, y, weight),
+            _brier(mean, y, weight),
+            _mean(nll_by_node(log_mean, y), weight),
+            _mean(expansion.chaos_energy, weight),
+        ]
+    )

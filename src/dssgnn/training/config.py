@@ -92,6 +92,7 @@ class TrainingConfig:
         precision: ``"bf16"`` trains under autocast where the GPU has it; evaluation is always full precision.
         seed: of everything random in the run.
         checkpoint_every: epochs between two checkpoints, where a file for them is given.
+        capture: ``"auto"`` replays an epoch as a CUDA graph on a GPU, where the model allows it.
     """
 
     objective: Objective = "mean"
@@ -109,6 +110,7 @@ class TrainingConfig:
     precision: Precision = "fp32"
     seed: int = 0
     checkpoint_every: int = 10
+    capture: Literal["auto", "never"] = "auto"
 
     def __post_init__(self) -> None:
         for name, choices in (
@@ -117,6 +119,7 @@ class TrainingConfig:
             ("monitor", tuple(MONITORS)),
             ("optimizer", get_args(Optimizer)),
             ("precision", get_args(Precision)),
+            ("capture", ("auto", "never")),
         ):
             check_choice(getattr(self, name), choices, name)
         for name in ("chaos_weight", "lr", "weight_decay"):

@@ -3,11 +3,9 @@
 import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,9 +13,12 @@ from torch import Tensor, nn
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.metrics import calibration_metrics
-from dssgnn.scores import propagate, propagation_operator
-from dssgnn.training.config import MONITORS, MarginTerm, TrainingConfig
-from dssgnn.training.objectives import energy_margin, training_loss
+from dssgnn.metrics.calibration import METRICS
+from dssgnn.training.capture import Captured
+from dssgnn.training.config import MONITORS, TrainingConfig
+from dssgnn.training.crew import Crew
+from dssgnn.training.epoch import Epoch, Margin
+from dssgnn.training.members import Single
 from dssgnn.training.seeding import seeded
 from dssgnn.training.state import RunState
 from dssgnn.training.task import NodeTask, Outliers
@@ -34,7 +35,7 @@ class TrainingResult:
         best_value: its monitored value.
         history: one dict an epoch: ``epoch``, ``loss`` and every validation metric as ``val_...``.
         seconds: wall time of this call.
-        stopped: ``"patience"`` or ``"epochs"``.
+        stopped: ``"patience"`` or ``"epochs"``; a member of a population may also have ``"diverged"``.
     """
 
     best_epoch: int
@@ -60,7 +61,8 @@ def fit(
     the model starts from are the caller's: make it inside `seeded` to repeat those too.
 
     Args:
-        model: ``model(x, graph) -> ChaosExpansion``. A method ``start_epoch(epoch)`` is called if it has one.
+        model: ``model(x, graph) -> ChaosExpansion``. A method ``start_epoch(epoch)`` is called if it has one;
+            where that changes what it computes, a property ``warming_up`` must change with it.
         task: what to train on.
         config: how.
         outliers: for the energy-margin term.
@@ -72,30 +74,42 @@ def fit(
         InputError: for settings that do not go together, or a loss that is no longer finite.
     """
     config = config or TrainingConfig()
-    _check_arguments(model, task, config, checkpoint)
+    check_kinds("fit", model, task, config)
+    if checkpoint is not None and (Path(checkpoint).is_dir() or not Path(checkpoint).parent.is_dir()):
+        raise InputError(f"checkpoint must be a file in a folder that is there, got {checkpoint}")
     if (config.margin is None) != (outliers is None):
         raise InputError("the energy-margin term needs both config.margin and outliers")
     if resume and checkpoint is None:
         raise InputError("resume=True needs the checkpoint file to resume from")
-    optimizer = make_optimizer(model, config)
-    margin = _Margin(task, outliers, config.margin) if outliers is not None and config.margin else None
+    members = Single(model, config)
+    margin = Margin(task, outliers, config.margin) if outliers is not None and config.margin else None
     start = time.perf_counter()
     with seeded(config.seed):
         state = RunState(task=task.fingerprint() if checkpoint is not None else "")
         if checkpoint is not None and Path(checkpoint).exists():
             if resume:
-                state = RunState.load(checkpoint, model, optimizer, config, state.task)
+                state = RunState.load(checkpoint, model, members.optimizer, config, state.task)
             else:
                 Path(checkpoint).unlink()  # an older run's, which must not be resumed for this one's
+        epoch = Epoch(members, [task], [config], margin)
+        epoch.follow([state])
+
+        def after_epoch(_: int, row: dict[str, float]) -> None:
+            if not math.isfinite(row["loss"]):
+                advice = f"try a smaller learning rate than {config.lr:g} or clip"
+                raise InputError(f"the training loss became {row['loss']}; {advice}")
+            if checkpoint is not None and state.epoch % config.checkpoint_every == 0:
+                state.save(checkpoint, model, members.optimizer, config)
+            if on_epoch is not None:
+                on_epoch(row)
+
         try:
-            stopped = _run(model, optimizer, task, margin, config, state, checkpoint, on_epoch)
+            (stopped,) = run(epoch, [state], after_epoch)
             if checkpoint is not None:
-                state.save(checkpoint, model, optimizer, config)
+                state.save(checkpoint, model, members.optimizer, config)
         finally:
             # Also when the user interrupts: what is left behind is the best model so far.
-            if state.best_weights:
-                model.load_state_dict(state.best_weights)
-            model.eval()
+            epoch.release()
     if state.best_value is None:
         raise InputError(
             f"the validation {config.monitor} was never finite; try a smaller learning rate or clip"
@@ -105,70 +119,59 @@ def fit(
     )
 
 
-def _run(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    task: NodeTask,
-    margin: "_Margin | None",
-    config: TrainingConfig,
-    state: RunState,
-    checkpoint: Path | str | None,
-    on_epoch: Callable[[dict[str, float]], None] | None,
-) -> str:
-    lower = MONITORS[config.monitor]
-    warmup = getattr(model, "warmup_epochs", 0)
+def run(
+    epoch: Epoch | Crew, states: Sequence[RunState], after_epoch: Callable[[int, dict[str, float]], None]
+) -> list[str]:
+    """Run epochs until every member has stopped; give the reasons.
+
+    A member of a block that has stopped is computed on, but neither its state nor its best weights change.
+    """
+    models, config = epoch.models, epoch.config
+    warmup = getattr(models[0], "warmup_epochs", 0)
+    step: Callable[[], Tensor] = epoch
+    if epoch.device.type == "cuda" and config.capture == "auto":
+        step = Captured(epoch, generators=epoch.generators, device=epoch.device)
+    phase = None
+    stopped = [""] * len(states)
     while True:
-        # While a hybrid's base warms up, nothing is lost by waiting.
-        waited = state.epoch - 1 - max(state.best_epoch, warmup - 1)
-        if config.patience is not None and waited >= config.patience:
-            return "patience"
-        if state.epoch >= config.epochs:
-            return "epochs"
-        epoch = state.epoch
-        if hasattr(model, "start_epoch"):
-            model.start_epoch(epoch)  # type: ignore[operator]
-        loss = _step(model, optimizer, task, margin, config)
-        metrics = evaluate(model, task, task.val_mask)
-        row = {"epoch": float(epoch), "loss": loss} | {f"val_{k}": v for k, v in metrics.items()}
-        value = metrics[config.monitor]
-        best = state.best_value
-        if math.isfinite(value) and (best is None or (value < best if lower else value > best)):
-            state.best_epoch, state.best_value = epoch, value
-            state.best_weights = {k: v.detach().clone() for k, v in model.state_dict().items()}
-        state.history.append(row)
-        state.epoch += 1
-        if checkpoint is not None and state.epoch % config.checkpoint_every == 0:
-            state.save(checkpoint, model, optimizer, config)
-        if on_epoch is not None:
-            on_epoch(row)
+        for i, state in enumerate(states):
+            stopped[i] = stopped[i] or _reason_to_stop(state, config, warmup)
+            if stopped[i]:
+                epoch.stop(i)
+        if all(stopped):
+            return stopped
+        number = next(state.epoch for state, reason in zip(states, stopped, strict=True) if not reason)
+        for model in models:
+            if hasattr(model, "start_epoch"):
+                model.start_epoch(number)  # type: ignore[operator]
+        before, phase = phase, getattr(models[0], "warming_up", None)
+        if isinstance(step, Captured) and phase != before:
+            step.reset()
+        for i, (loss, *metrics) in enumerate(step().tolist()):  # the only transfer of an epoch
+            if not stopped[i]:
+                row = {"epoch": float(number), "loss": loss}
+                row |= {f"val_{name}": value for name, value in zip(METRICS, metrics, strict=True)}
+                stopped[i] = "" if math.isfinite(loss) else "diverged"
+                _record(states[i], row, config)
+                after_epoch(i, row)
 
 
-def _step(
-    model: nn.Module,
-    optimizer: torch.optim.Optimizer,
-    task: NodeTask,
-    margin: "_Margin | None",
-    config: TrainingConfig,
-) -> float:
-    model.train()
-    optimizer.zero_grad(set_to_none=True)
-    with _autocast(task.x.device, config):
-        expansion: ChaosExpansion = model(task.x, task.graph)
-        _check_expansion(expansion, task)
-        outside: ChaosExpansion | None = model(margin.outliers.x, margin.outliers.graph) if margin else None
-    loss = training_loss(expansion, task.y, task.train_mask, config)
-    if margin is not None and outside is not None:
-        loss = loss + margin(expansion, outside)
-    value = float(loss.detach())
-    if not torch.isfinite(loss.detach()):
-        raise InputError(
-            f"the training loss became {value}; try a smaller learning rate than {config.lr:g} or clip"
-        )
-    loss.backward()  # type: ignore[no-untyped-call]
-    if config.clip is not None:
-        nn.utils.clip_grad_norm_(model.parameters(), config.clip)
-    optimizer.step()
-    return value
+def _reason_to_stop(state: RunState, config: TrainingConfig, warmup: int) -> str:
+    # While a hybrid's base warms up, nothing is lost by waiting.
+    waited = state.epoch - 1 - max(state.best_epoch, warmup - 1)
+    if config.patience is not None and waited >= config.patience:
+        return "patience"
+    return "epochs" if state.epoch >= config.epochs else ""
+
+
+def _record(state: RunState, row: dict[str, float], config: TrainingConfig) -> None:
+    """Add an epoch; the comparison is the one that `Epoch` makes for the weights."""
+    value, best = row[f"val_{config.monitor}"], state.best_value
+    better = best is None or (value < best if MONITORS[config.monitor] else value > best)
+    if better and math.isfinite(value) and math.isfinite(row["loss"]):
+        state.best_epoch, state.best_value = state.epoch, value
+    state.history.append(row)
+    state.epoch += 1
 
 
 @torch.no_grad()
@@ -179,84 +182,14 @@ def evaluate(model: nn.Module, task: NodeTask, mask: Tensor) -> dict[str, float]
     return calibration_metrics(expansion[mask], task.y[mask])
 
 
-class _Margin:
-    """The energy-margin term with its two propagation operators, built once."""
-
-    def __init__(self, task: NodeTask, outliers: Outliers, term: MarginTerm) -> None:
-        self.term, self.task, self.outliers = term, task, outliers
-        self.inside = propagation_operator(task.graph)
-        self.outside = propagation_operator(outliers.graph)
-
-    def __call__(self, inside: ChaosExpansion, outside: ChaosExpansion) -> Tensor:
-        term = self.term
-        energy_in = propagate(inside.energy(), self.inside, term.steps, term.alpha)[self.task.train_mask]
-        energy_out = propagate(outside.energy(), self.outside, term.steps, term.alpha)[self.outliers.mask]
-        return term.weight * energy_margin(energy_in, energy_out, term.inside, term.outside)
-
-
-def _check_arguments(
-    model: nn.Module, task: NodeTask, config: TrainingConfig, checkpoint: Path | str | None
-) -> None:
+def check_kinds(caller: str, model: nn.Module, task: NodeTask, config: TrainingConfig) -> None:
+    """Check what a run is made of, and warn of one that ends before it began."""
     for value, kind in ((model, nn.Module), (task, NodeTask), (config, TrainingConfig)):
         if not isinstance(value, kind):
-            raise InputError(f"fit needs a {kind.__name__}, got a {type(value).__name__}")
-    if checkpoint is not None and (Path(checkpoint).is_dir() or not Path(checkpoint).parent.is_dir()):
-        raise InputError(f"checkpoint must be a file in a folder that is there, got {checkpoint}")
+            raise InputError(f"{caller} needs a {kind.__name__}, got a {type(value).__name__}")
     warmup = getattr(model, "warmup_epochs", 0)
     if warmup and config.epochs <= warmup:
         warnings.warn(
             f"epochs={config.epochs} ends within the warm-up of {warmup} epochs: the branch will not be trained",
             stacklevel=3,
         )
-
-
-def _check_expansion(expansion: object, task: NodeTask) -> None:
-    if not isinstance(expansion, ChaosExpansion):
-        got = type(expansion).__name__
-        raise InputError(
-            f"the model returned a {got}, expected a ChaosExpansion (see dssgnn.nn.Deterministic)"
-        )
-    if expansion.num_classes != task.num_classes:
-        raise InputError(
-            f"the model has {expansion.num_classes} classes, but the task has {task.num_classes}"
-        )
-
-
-def make_optimizer(model: nn.Module, config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimiser of ``config`` over every parameter that learns, in its groups."""
-    groups = [{"params": [], "lr": g.lr, "weight_decay": g.weight_decay} for g in config.groups]
-    groups.append({"params": [], "lr": config.lr, "weight_decay": config.weight_decay})
-    matched = [False] * len(config.groups)
-    for name, parameter in model.named_parameters():
-        if not parameter.requires_grad:
-            continue
-        for i in _matches(name, config):
-            groups[i]["params"].append(parameter)  # type: ignore[attr-defined]
-            if i < len(matched):
-                matched[i] = True
-            break
-    for group, used in zip(config.groups, matched, strict=True):
-        if not used:
-            raise InputError(f"no parameter is left for the group {group.pattern!r}")
-    kinds: dict[str, type[torch.optim.Optimizer]] = {
-        "adam": torch.optim.Adam,
-        "adamw": torch.optim.AdamW,
-        "rmsprop": torch.optim.RMSprop,
-        "sgd": torch.optim.SGD,
-    }
-    kind: Any = kinds[config.optimizer]
-    optimizer: torch.optim.Optimizer = kind([g for g in groups if g["params"]], lr=config.lr)
-    return optimizer
-
-
-def _matches(name: str, config: TrainingConfig) -> Iterator[int]:
-    yield from (i for i, group in enumerate(config.groups) if fnmatchcase(name, group.pattern))
-    yield len(config.groups)
-
-
-def _autocast(device: torch.device, config: TrainingConfig) -> torch.autocast:
-    wanted = config.precision == "bf16"
-    able = device.type == "cuda" and torch.cuda.is_bf16_supported()
-    if wanted and not able:
-        warnings.warn(f"precision='bf16' needs a GPU that has it; training on {device} in fp32", stacklevel=5)
-    return torch.autocast(device.type, dtype=torch.bfloat16, enabled=wanted and able)

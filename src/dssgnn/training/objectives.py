@@ -3,37 +3,38 @@
 from collections.abc import Callable
 
 from torch import Tensor
-from torch.nn import functional as F
 
 from dssgnn.expansion import ChaosExpansion
-from dssgnn.metrics import brier
+from dssgnn.metrics.calibration import brier_by_node, nll_by_node
 from dssgnn.training.config import Objective, TrainingConfig
+from dssgnn.training.part import Part
 
 __all__ = ["OBJECTIVES", "energy_margin", "training_loss"]
 
 
 def mean_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
-    """Cross-entropy of the mean logit: the data term of eq. loss_base."""
-    return F.cross_entropy(expansion.mean, y)
+    """Cross-entropy of the mean logit, ``[N]``: the data term of eq. loss_base."""
+    return nll_by_node(expansion.mean.log_softmax(dim=-1), y)
 
 
 def quadrature_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
-    r"""Cross-entropy averaged over the quadrature nodes: :math:`\bar\ell_i` of eq. loss_quad."""
+    r"""Cross-entropy averaged over the quadrature nodes, ``[N]``: :math:`\bar\ell_i` of eq. loss_quad."""
     log_p, log_weights = expansion.log_softmax()
     picked = log_p.gather(-1, y.expand(len(log_p), -1)[..., None])[..., 0]  # [S, N]
-    return -(log_weights.exp() @ picked).mean()
+    return -(log_weights.exp() @ picked)
 
 
 def predictive_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
-    r"""Negative log of the quadrature-averaged probability, :math:`-\log \bar p_{i, y_i}`."""
-    return F.nll_loss(expansion.log_predictive(), y)
+    r"""Negative log of the quadrature-averaged probability, :math:`-\log \bar p_{i, y_i}`, ``[N]``."""
+    return nll_by_node(expansion.log_predictive(), y)
 
 
 def brier_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
-    """Brier score of the quadrature-averaged probabilities."""
-    return brier(expansion.predictive(), y)
+    """Brier score of the quadrature-averaged probabilities, ``[N]``."""
+    return brier_by_node(expansion.predictive(), y)
 
 
+# Each takes the expansion and the labels of the same N nodes and gives a loss a node.
 OBJECTIVES: dict[Objective, Callable[[ChaosExpansion, Tensor], Tensor]] = {
     "mean": mean_loss,
     "quadrature": quadrature_loss,
@@ -42,20 +43,30 @@ OBJECTIVES: dict[Objective, Callable[[ChaosExpansion, Tensor], Tensor]] = {
 }
 
 
-def training_loss(expansion: ChaosExpansion, y: Tensor, train_mask: Tensor, config: TrainingConfig) -> Tensor:
+def training_loss(
+    expansion: ChaosExpansion,
+    y: Tensor,
+    part: Part,
+    config: TrainingConfig,
+    chaos_weight: Tensor | float | None = None,
+) -> Tensor:
     """The objective on the training nodes plus the chaos-energy regulariser.
 
     Args:
         expansion: of all ``N`` nodes.
         y: labels ``[N]``.
-        train_mask: ``[N]``.
+        part: the training nodes.
         config: which objective, and the regulariser's weight and nodes.
+        chaos_weight: instead of the configuration's, where the members of a population have their own.
     """
-    train = expansion[train_mask]
-    loss = OBJECTIVES[config.objective](train, y[train_mask])
-    if config.chaos_weight and expansion.chaos_order:
-        penalized = train if config.chaos_nodes == "train" else expansion
-        loss = loss + config.chaos_weight * penalized.penalized_energy.mean()
+    train = expansion.map(lambda z: z.index_select(0, part.nodes))
+    loss = part.mean(OBJECTIVES[config.objective](train, y.index_select(0, part.nodes)))
+    if chaos_weight is None:
+        chaos_weight = config.chaos_weight
+    if expansion.chaos_order and (isinstance(chaos_weight, Tensor) or chaos_weight):
+        everywhere = config.chaos_nodes == "all"
+        energy = expansion.penalized_energy.mean() if everywhere else part.mean(train.penalized_energy)
+        loss = loss + chaos_weight * energy
     return loss
 
 

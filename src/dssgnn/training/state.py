@@ -24,7 +24,7 @@ class RunState:
         epoch: the next epoch to run.
         best_epoch: the epoch with the best monitored value so far.
         best_value: that value; ``None`` before the first epoch.
-        best_weights: the model's state at that epoch.
+        best_weights: the model's state at that epoch, or at the start.
         history: one dict of numbers an epoch.
         task: the fingerprint of what it is trained on.
     """
@@ -119,8 +119,8 @@ class RunState:
 
 
 def _check_same_config(path: Path | str, stored: dict[str, Any], config: TrainingConfig) -> None:
-    # More epochs or more patience continue the same run; anything else would make it another one.
-    free = {"epochs", "patience", "checkpoint_every"}
+    # More epochs or more patience continue the same run, however launched; anything else would make it another.
+    free = {"epochs", "patience", "checkpoint_every", "capture"}
     for name, value in asdict(config).items():
         value = [*value] if isinstance(value, tuple) else value
         if name not in free and stored.get(name) != value:

@@ -1,15 +1,15 @@
 """What a model is trained on, checked before the first epoch."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from dssgnn.errors import InputError
-from dssgnn.graph import GraphOperator
+from dssgnn.graph import GraphOperator, SparseFeatures, sparse_where_faster
 from dssgnn.validation import check_features, check_labels, check_mask, check_masks
 
 __all__ = ["NodeTask", "Outliers"]
@@ -29,7 +29,7 @@ class NodeTask:
         num_classes: ``C``.
     """
 
-    x: Tensor
+    x: Tensor | SparseFeatures
     graph: GraphOperator
     y: Tensor
     train_mask: Tensor
@@ -75,8 +75,13 @@ class NodeTask:
         """A digest of everything that training reads; a checkpoint of another task is refused by it."""
         digest = hashlib.sha256(repr((self.num_classes, sorted(self.graph.options.items()))).encode())
         used = self.train_mask | self.val_mask
+        x = (
+            (self.x.pattern.crow, self.x.pattern.col, self.x.values)
+            if isinstance(self.x, SparseFeatures)
+            else (self.x,)
+        )
         values = (
-            self.x,
+            *x,
             self.graph.edge_index,
             self.graph.edge_weight,
             self.y[used],
@@ -87,6 +92,12 @@ class NodeTask:
             if value is not None:
                 digest.update(value.detach().cpu().contiguous().numpy().tobytes())
         return digest.hexdigest()
+
+    def suited_to(self, model: nn.Module) -> "NodeTask":
+        """The same task, with sparse features where the model takes them and is faster on them."""
+        if not getattr(model, "sparse_features", False) or isinstance(self.x, SparseFeatures):
+            return self
+        return replace(self, x=sparse_where_faster(self.x))
 
     def to(self, device: torch.device | str) -> "NodeTask":
         """The same task on another device."""

@@ -1,0 +1,96 @@
+"""A population on a CPU: every core trains members of its own."""
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import torch
+from torch import Tensor, nn
+
+from dssgnn.metrics.calibration import METRICS
+from dssgnn.nn.dropout import drawing_alone
+from dssgnn.training.config import TrainingConfig
+from dssgnn.training.epoch import Epoch
+from dssgnn.training.members import Single
+from dssgnn.training.state import RunState
+from dssgnn.training.task import NodeTask
+
+__all__ = ["Crew"]
+
+
+class Crew:
+    """Like `Epoch`, for members that are trained each by itself, as many at a time as torch has threads.
+
+    A member draws from a generator of its own. Random operations that know only torch's default generator would
+    draw from it in whatever order the threads come; a model that has such is trained member after member, each
+    with the default generator as it left it.
+    """
+
+    generators: Sequence[torch.Generator] = ()
+
+    def __init__(
+        self, models: Sequence[nn.Module], tasks: Sequence[NodeTask], configs: Sequence[TrainingConfig]
+    ) -> None:
+        self.models, self.config, self.device = list(models), configs[0], tasks[0].x.device
+        self._epochs = [
+            Epoch(Single(model, config), [task], [config])
+            for model, task, config in zip(models, tasks, configs, strict=True)
+        ]
+        self._active = [True] * len(self._epochs)
+        self._own = [torch.Generator().manual_seed(config.seed) for config in configs]
+        self._threads = torch.get_num_threads()
+        self._pool: ThreadPoolExecutor | None = None
+        if not _draws_by_default(models[0], tasks[0]):
+            self._pool = ThreadPoolExecutor(self._threads, initializer=torch.set_num_threads, initargs=(1,))
+
+    def __call__(self) -> Tensor:
+        """One epoch of every member that is active; the rows of others are not numbers."""
+        rows = torch.full((len(self._epochs), 1 + len(METRICS)), torch.nan, dtype=torch.float64)
+        chosen = [i for i, active in enumerate(self._active) if active]
+        results = (
+            map(self._in_turn, chosen) if self._pool is None else self._pool.map(self._in_thread, chosen)
+        )
+        for i, row in zip(chosen, results, strict=True):
+            rows[i] = row
+        return rows
+
+    def _in_turn(self, member: int) -> Tensor:
+        torch.set_rng_state(self._own[member].get_state())
+        try:
+            return self._epochs[member]()[0]
+        finally:
+            self._own[member].set_state(torch.get_rng_state())
+
+    def _in_thread(self, member: int) -> Tensor:
+        with drawing_alone(self._own[member]):
+            return self._epochs[member]()[0]
+
+    def follow(self, states: Sequence[RunState]) -> None:
+        """See `Epoch.follow`."""
+        for epoch, state in zip(self._epochs, states, strict=True):
+            epoch.follow([state])
+
+    def stop(self, member: int) -> None:
+        """Train a member no more."""
+        self._active[member] = False
+
+    def release(self) -> None:
+        """See `Epoch.release`."""
+        if self._pool is not None:
+            self._pool.shutdown()
+            torch.set_num_threads(self._threads)  # what a thread sets, the whole process has
+        for epoch in self._epochs:
+            epoch.release()
+
+
+@torch.no_grad()
+def _draws_by_default(model: nn.Module, task: NodeTask) -> bool:
+    """Whether a training step draws from torch's default generator, found out by making one forward pass."""
+    kept = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    before = torch.get_rng_state()
+    with drawing_alone(torch.Generator()):
+        model.train()(task.x, task.graph)
+    drawn = not torch.equal(before, torch.get_rng_state())
+    torch.set_rng_state(before)
+    for buffer, value in kept:
+        buffer.copy_(value)
+    return drawn
