@@ -1,22 +1,30 @@
 """The published order of operations, as the honest reference of the speed benchmark.
 
 Same parameters, same result as `DSSGNN`; only the order differs: one Chebyshev recurrence a branch and an order,
-the ``S``-fold expansion before the linear map, every intermediate on the tape. The sparse product is ours (CSR
-with a cached transpose), so what is measured is the algorithm and not the product's format.
+the ``S``-fold expansion before the linear map, every intermediate on the tape. Given a `GraphOperator` the sparse
+product is ours (CSR with a cached transpose), and what is measured is the algorithm alone; given a COO tensor it is
+torch's, with autograd through it. Which product the authors used, their paper does not say.
 """
+
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from dssgnn.expansion import ChaosExpansion
-from dssgnn.graph import GraphOperator
 from dssgnn.nn import DSSGNN, DSSConv
 from dssgnn.spectral import projection_tables
 
 __all__ = ["published_forward"]
 
 
-def published_forward(model: DSSGNN, x: Tensor, operator: GraphOperator) -> ChaosExpansion:
+class Product(Protocol):
+    """Multiplies by the rescaled Laplacian."""
+
+    def __matmul__(self, h: Tensor, /) -> Tensor: ...
+
+
+def published_forward(model: DSSGNN, x: Tensor, operator: Product) -> ChaosExpansion:
     """What ``model(x, operator)`` computes, in the authors' order (no norm, no residual, constant gates)."""
     h = [x @ weight for weight in model.lift.weight]
     for layer in model.layers:
@@ -27,7 +35,7 @@ def published_forward(model: DSSGNN, x: Tensor, operator: GraphOperator) -> Chao
     return ChaosExpansion(torch.stack(h, dim=1), model.quadrature_size)
 
 
-def _layer(layer: DSSConv, h: list[Tensor], operator: GraphOperator) -> list[Tensor]:
+def _layer(layer: DSSConv, h: list[Tensor], operator: Product) -> list[Tensor]:
     mixed = []
     for n, channel in enumerate(h):
         low = _filter(layer.low_coefficients, channel, operator)
@@ -42,7 +50,7 @@ def _layer(layer: DSSConv, h: list[Tensor], operator: GraphOperator) -> list[Ten
     return [sum(phi * value for phi, value in zip(row, values, strict=True)) for row in projection]
 
 
-def _filter(coefficients: Tensor, h: Tensor, operator: GraphOperator) -> Tensor:
+def _filter(coefficients: Tensor, h: Tensor, operator: Product) -> Tensor:
     before, current = h, h
     out = coefficients[0] * h
     for k in range(1, coefficients.numel()):

@@ -5,10 +5,12 @@ A file in ``docs/`` holds ``<!-- table: NAME -->`` and ``<!-- end table -->``; `
 
 import re
 import statistics
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 
+from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record, read_records
+from dssgnn.benchmarks.speed.tables import TABLES as SPEED_TABLES
 from dssgnn.errors import InputError
 from dssgnn.files import atomic_path
 
@@ -43,43 +45,6 @@ def rendered(text: str, results: Path) -> str:
     return _BLOCK.sub(table, text)
 
 
-def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A Markdown table."""
-    lines = [list(header), *map(list, rows)]
-    lines.insert(1, ["---"] * len(lines[0]))
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
-
-
-def _speed(records: list[Record]) -> str:
-    pairs: dict[tuple[str, str], dict[str, Record]] = {}
-    for record in records:
-        pairs.setdefault((record.device, record.setting), {})[record.variant] = record
-    rows = []
-    for (device, setting), pair in pairs.items():
-        ours, theirs = pair["ours"].metrics, pair["published"].metrics
-        rows.append(
-            [
-                device,
-                setting,
-                f"{theirs['step_ms']:.1f}",
-                f"{ours['step_ms']:.1f}",
-                f"{theirs['step_ms'] / ours['step_ms']:.2f}",
-                f"{theirs['saved_mib']:.0f}",
-                f"{ours['saved_mib']:.0f}",
-            ]
-        )
-    header = [
-        "device",
-        "setting",
-        "published, ms",
-        "ours, ms",
-        "ratio",
-        "published, MiB kept",
-        "ours, MiB kept",
-    ]
-    return markdown(header, rows)
-
-
 def _reading(records: list[Record]) -> str:
     rows = [
         [r.variant, r.setting, f"{r.metrics['seconds']:.2f}", f"{r.metrics['peak_mb']:.0f}"] for r in records
@@ -106,7 +71,7 @@ def _defaults(records: list[Record]) -> str:
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
-    "speed": ("speed.json", _speed),
+    **SPEED_TABLES,
     "defaults": ("calibration.json", _defaults),
     "reading": ("reading.json", _reading),
 }

@@ -1,0 +1,1 @@
+"""`dssgnn bench speed`: training steps, filters, growth and populations, measured in one run."""

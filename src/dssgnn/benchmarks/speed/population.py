@@ -1,0 +1,91 @@
+"""Ten splits of a real graph, one after another and as one population."""
+
+import dataclasses
+import math
+import time
+from collections.abc import Iterable, Iterator
+from functools import partial
+from typing import Any
+
+import torch
+
+from dssgnn.benchmarks.records import Record, device_name
+from dssgnn.benchmarks.speed.measure import Say, attempt
+from dssgnn.data import load
+from dssgnn.graph import sparse_where_faster
+from dssgnn.nn import DSSGNN
+from dssgnn.training import NodeTask, TrainingConfig, TrainingResult, fit, fit_population, seeded
+
+__all__ = ["population_records", "population_tasks"]
+
+_OPTIONS: dict[str, Any] = {"chaos_order": 2, "filter_orders": (4, 4), "readout": "filtered", "dropout": 0.5}
+
+
+def population_records(
+    names: Iterable[str], device: torch.device, epochs: int, say: Say, splits: int = 10
+) -> Iterator[list[Record]]:
+    """Train the splits of every graph both ways, for a fixed number of epochs from the same weights."""
+    for name in names:
+        made = attempt(name, partial(_record, name, device, epochs, splits), say)
+        if made is not None:
+            text = ", ".join(f"{key} {value:.4g}" for key, value in made.metrics.items())
+            say(f"{made.setting}: {text}")
+            yield [made]
+
+
+def population_tasks(name: str, splits: int, device: torch.device) -> list[NodeTask]:
+    """One task a split; features, operator and labels are the same tensors in all of them."""
+    data = load(name, split=0).to(device)
+    first = dataclasses.replace(NodeTask.from_data(data), x=sparse_where_faster(data.x))
+    tasks = [first]
+    for split in range(1, splits):
+        data = load(name, split=split)
+        masks = {key: getattr(data, key).to(device) for key in ("train_mask", "val_mask", "test_mask")}
+        tasks.append(dataclasses.replace(first, **masks))
+    return tasks
+
+
+def _record(name: str, device: torch.device, epochs: int, splits: int) -> Record:
+    tasks = population_tasks(name, splits, device)
+    _train(tasks, 2, together=False)  # compiles what is compiled, and fills the allocator
+    _train(tasks, 2, together=True)
+    alone_s, alone = _train(tasks, epochs, together=False)
+    together_s, together = _train(tasks, epochs, together=True)
+    last = [[result.history[-1]["val_brier"] for result in results] for results in (alone, together)]
+    difference = max(abs(a - b) for a, b in zip(*last, strict=True))
+    if not math.isfinite(difference):
+        raise RuntimeError("a run did not stay finite, so the two ways cannot be compared")
+    metrics = {
+        "sequential_s": alone_s,
+        "population_s": together_s,
+        "ratio": alone_s / together_s,
+        "brier_difference": difference,
+    }
+    config = {"part": "population", "dataset": name, "splits": splits, "epochs": epochs, "hidden": 64}
+    return Record(
+        benchmark="speed",
+        setting=f"population, {name}, {splits} splits, {epochs} epochs",
+        method="dss-gnn",
+        variant="population",
+        metrics=metrics,
+        config=config | {key: list(v) if isinstance(v, tuple) else v for key, v in _OPTIONS.items()},
+        device=device_name(device),
+        seed=0,
+    )
+
+
+def _train(tasks: list[NodeTask], epochs: int, *, together: bool) -> tuple[float, list[TrainingResult]]:
+    models, configs = [], []
+    for split, task in enumerate(tasks):
+        with seeded(split):
+            model = DSSGNN(task.x.size(1), 64, task.num_classes, **_OPTIONS)
+        models.append(model.to(task.x.device))
+        configs.append(TrainingConfig(epochs=epochs, patience=None, seed=split))
+    start = time.perf_counter()
+    if together:
+        results = fit_population(models, tasks, configs)
+    else:
+        results = [fit(*triple) for triple in zip(models, tasks, configs, strict=True)]
+    if tasks[0].x.is_cuda:
+        torch.cuda.synchronize()
+    return time.perf_counter() - start, results
