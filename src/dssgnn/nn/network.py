@@ -256,10 +256,10 @@ class _Lift(nn.Module):
             self.gains[0] = 1.0
 
     def forward(self, x: Tensor | SparseFeatures, following: Tensor | None = None) -> Tensor:
-        weight = self.weight if following is None else self.weight @ following
+        weight = self.weight if following is None else linear(self.weight, following)
         matrices, _, width = weight.shape
         weight = weight.transpose(0, 1).flatten(1)
-        h = sparse_linear(x, weight) if isinstance(x, SparseFeatures) else x @ weight
+        h = sparse_linear(x, weight) if isinstance(x, SparseFeatures) else linear(x, weight)
         h = h.view(-1, matrices, width)
         return h if self.gains is None else h * self.gains[:, None]
 
