@@ -80,6 +80,12 @@ def test_load_balance_changes_nothing(monkeypatch, segment, programs):
     compare(graph("out"), torch.float64, 1, 4, 1, 3)
 
 
+@pytest.mark.parametrize("width", [64, 72, 130])
+def test_chunks_of_columns_change_nothing(monkeypatch, width):
+    monkeypatch.setattr(filtering, "TERM_BYTES", 1)
+    compare(graph("both"), torch.float64, 1, width, 2, 3)
+
+
 @pytest.mark.parametrize("width", [1, 8, 16, 40, 70])
 def test_widths(width):
     """Aligned and not, in one block of columns and in several."""

@@ -11,7 +11,7 @@ first, and their sums are added up in its place.
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import torch
 import triton
@@ -22,6 +22,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 __all__ = ["Plan", "filter_adjoint", "filter_forward", "make_plan", "plan_of", "product"]
 
 MOST_PROGRAMS = 132 * 64  # of one launch; more rows than that are dealt out in turn
+TERM_BYTES = 2**25  # of a term in the backward pass, about; smaller ones only make more launches
 SEGMENT = 128  # neighbours of a row that one program sums; beyond it the row is cut
 
 
@@ -378,11 +379,17 @@ def filter_adjoint(
     """The gradients of `filter_forward` for ``grad [N, R, W]``: of ``h``, and by column of ``theta``."""
     if theta.size(0) == 1:
         return (grad * theta[0]).sum(dim=1).to(h.dtype), (grad.to(theta.dtype) * h[:, None]).sum(dim=0)[None]
-    grad_h = h.new_empty(h.shape)
-    products = [
-        _recur(
-            transposed, grad[:, r], theta[:, r : r + 1].contiguous(), grad_h[:, None], h, basis, bound, r == 0
-        )
-        for r in range(theta.size(1))
-    ]
-    return grad_h, torch.stack([p for p in products if p is not None], dim=1)
+    grad_h, products = h.new_empty(h.shape), torch.empty_like(theta)
+    for c in _chunks(h):
+        for r in range(theta.size(1)):
+            one, into = theta[:, r : r + 1, c].contiguous(), grad_h[:, None, c]
+            made = _recur(transposed, grad[:, r, c], one, into, h[:, c], basis, bound, fresh=r == 0)
+            products[:, r, c] = cast(Tensor, made)
+    return grad_h, products
+
+
+def _chunks(h: Tensor) -> list[slice]:
+    """Columns to run the recurrence on together: not all, where its two terms would set the peak of a step."""
+    nodes, width = h.shape
+    size = 64 * max(1, TERM_BYTES // (64 * nodes * h.element_size()))
+    return [slice(start, min(start + size, width)) for start in range(0, width, size)]

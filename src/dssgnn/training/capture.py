@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cache
 from typing import Generic, TypeVar
 
 import torch
@@ -40,7 +41,6 @@ class Captured(Generic[T]):
     ) -> None:
         self._function, self._warmup, self._generators = function, max(1, warmup), generators
         self._device = device
-        self._stream: torch.cuda.Stream | None = None
         self.reset()
 
     def reset(self) -> None:
@@ -63,14 +63,13 @@ class Captured(Generic[T]):
             return self._run_aside()
 
     def _run_aside(self) -> T:
-        current = torch.cuda.current_stream()
-        self._stream = self._stream or torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        self._stream.wait_stream(current)
+        current, aside = torch.cuda.current_stream(), _aside(torch.cuda.current_device())
+        aside.wait_stream(current)
         # A recording that fails leaves torch's allocator and generators in disorder, so what would make it
         # fail is looked for in a run before it.
         last = self._calls == self._warmup
         before = torch.cuda.get_sync_debug_mode()
-        with torch.cuda.stream(self._stream), warnings.catch_warnings(record=last) as seen:
+        with torch.cuda.stream(aside), warnings.catch_warnings(record=last) as seen:
             if last:
                 warnings.simplefilter("always")
                 torch.cuda.set_sync_debug_mode("warn")
@@ -79,7 +78,7 @@ class Captured(Generic[T]):
             finally:
                 if last:
                     torch.cuda.set_sync_debug_mode(before)
-        current.wait_stream(self._stream)
+        current.wait_stream(aside)
         waits = False
         for warning in seen or ():
             if "synchronizing CUDA operation" in str(warning.message):
@@ -100,7 +99,7 @@ class Captured(Generic[T]):
         for generator in self._generators:
             graph.register_generator_state(generator)
         try:
-            with torch.cuda.graph(graph, stream=self._stream):
+            with torch.cuda.graph(graph, stream=_aside(torch.cuda.current_device())):
                 result = self._function()
         except RuntimeError as error:
             # Nothing has been executed. What the failure left open: the stream, and generators that believe
@@ -115,3 +114,9 @@ class Captured(Generic[T]):
     def _refuse(self, reason: str) -> None:
         self._refused = True
         warnings.warn(f"no CUDA graph could be made, so every step is launched anew: {reason}", stacklevel=2)
+
+
+@cache
+def _aside(device: int) -> torch.cuda.Stream:
+    # One for all recordings: cuBLAS keeps a workspace of 32 MiB for every stream it has ever seen.
+    return torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
