@@ -45,6 +45,13 @@ def test_the_tutorial_runs_word_for_word(tmp_path, monkeypatch):
     assert len(names["z"]) == 80
 
 
+def test_the_example_of_the_speed_page_runs():
+    (block,) = code_blocks("docs/speed.md")
+    names = {}
+    exec(block.replace("tasks[0].reordered())", "tasks[0].reordered(), configs[0])"), names)
+    assert [result.stopped for result in names["results"]] == ["epochs"] * 3
+
+
 def test_the_examples_are_what_their_script_writes(tmp_path):
     shutil.copy(ROOT / "examples" / "make_town.py", tmp_path)
     subprocess.run([sys.executable, str(tmp_path / "make_town.py")], check=True)

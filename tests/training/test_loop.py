@@ -387,5 +387,5 @@ def test_a_model_that_returns_logits_is_told_what_to_do(task):
         def forward(self, x, graph):
             return self.linear(x)
 
-    with pytest.raises(InputError, match=r"expected a ChaosExpansion \(see dssgnn\.nn\.Deterministic\)"):
+    with pytest.raises(InputError, match=r"expected a LogitDistribution \(see dssgnn\.nn\.Deterministic\)"):
         fit(Plain(), task, CONFIG)

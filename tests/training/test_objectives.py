@@ -106,3 +106,13 @@ def test_padding_counts_for_nothing(expansion):
 def test_energy_margin_known_answer():
     inside, outside = torch.tensor([-3.0, -9.0, 100.0]), torch.tensor([-2.0, 0.0])
     assert energy_margin(inside, outside, -5.0, -1.0).item() == pytest.approx((4 + 1 + 0 + 0) / 2)
+
+
+@pytest.mark.parametrize("nodes", ["train", "all"])
+def test_penalty_on_squared_logits(nodes, expansion):
+    part = Part.of(torch.tensor([True, False, True, True, False, False]))
+    plain = TrainingConfig(chaos_weight=0.0)
+    penalized = TrainingConfig(chaos_weight=0.0, logit_weight=0.25, chaos_nodes=nodes)
+    added = training_loss(expansion, Y, part, penalized) - training_loss(expansion, Y, part, plain)
+    rows = expansion.mean[part.nodes] if nodes == "train" else expansion.mean
+    assert float(added) == pytest.approx(0.25 * float((rows**2).sum()) / len(rows), rel=1e-12)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from dssgnn.errors import InputError
-from dssgnn.expansion import ChaosExpansion
+from dssgnn.expansion import LogitDistribution
 from dssgnn.validation import check_count, check_labels
 
 __all__ = [
@@ -131,7 +131,7 @@ def _calibration_error(curve: ReliabilityCurve) -> Tensor:
 METRICS = ("accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "chaos_energy")
 
 
-def calibration_metrics(expansion: ChaosExpansion, y: Tensor) -> dict[str, float]:
+def calibration_metrics(expansion: LogitDistribution, y: Tensor) -> dict[str, float]:
     """Every calibration metric of a results record, by its name there.
 
     Plain names (``accuracy``, ``brier``, ``nll``, ``ece``) are of the predictive distribution, which is what
@@ -143,7 +143,7 @@ def calibration_metrics(expansion: ChaosExpansion, y: Tensor) -> dict[str, float
 
 
 @torch.no_grad()
-def metric_values(expansion: ChaosExpansion, y: Tensor, weight: Tensor | None = None) -> Tensor:
+def metric_values(expansion: LogitDistribution, y: Tensor, weight: Tensor | None = None) -> Tensor:
     """The metrics named in ``METRICS`` as one float64 tensor, unchecked and without waiting for the device.
 
     Args:

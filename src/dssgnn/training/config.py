@@ -79,7 +79,9 @@ class TrainingConfig:
         objective: ``"mean"`` (eq. loss_base), ``"quadrature"`` (eq. loss_quad), ``"predictive"`` (negative log
             of the quadrature-averaged probability) or ``"brier"`` (Brier score of the averaged probabilities).
         chaos_weight: ``lambda_reg`` of the chaos-energy regulariser.
-        chaos_nodes: the nodes it averages over, ``"train"`` (the paper) or ``"all"`` (the authors' code).
+        logit_weight: weight of a penalty on the squared mean logits; the control for every claim about the chaos
+            axis, whose regulariser can act as just that.
+        chaos_nodes: the nodes both average over, ``"train"`` (the paper) or ``"all"`` (the authors' code).
         margin: the energy-margin term, or ``None``.
         epochs: at most this many.
         patience: stop after so many epochs without improvement; ``None`` never stops early.
@@ -97,6 +99,7 @@ class TrainingConfig:
 
     objective: Objective = "mean"
     chaos_weight: float = 0.01
+    logit_weight: float = 0.0
     chaos_nodes: Literal["train", "all"] = "train"
     margin: MarginTerm | None = None
     epochs: int = 1000
@@ -122,7 +125,7 @@ class TrainingConfig:
             ("capture", ("auto", "never")),
         ):
             check_choice(getattr(self, name), choices, name)
-        for name in ("chaos_weight", "lr", "weight_decay"):
+        for name in ("chaos_weight", "logit_weight", "lr", "weight_decay"):
             _check_number(getattr(self, name), name, minimum=0)
         check_count(self.epochs, "epochs", minimum=1)
         check_count(self.seed, "seed")

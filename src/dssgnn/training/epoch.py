@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from dssgnn.errors import InputError
-from dssgnn.expansion import ChaosExpansion
+from dssgnn.expansion import LogitDistribution
 from dssgnn.metrics.calibration import METRICS, metric_values
 from dssgnn.scores import propagate, propagation_operator
 from dssgnn.training.config import MONITORS, MarginTerm, TrainingConfig
@@ -105,9 +105,9 @@ class Epoch:
     def _loss(self, model: Any, part: Part, chaos_weight: Tensor | float = 0.0) -> Tensor:
         task, margin = self.task, self.margin
         with self._precision():
-            expansion: ChaosExpansion = model(task.x, task.graph)
+            expansion: LogitDistribution = model(task.x, task.graph)
             _check_expansion(expansion, task)
-            outside: ChaosExpansion | None = (
+            outside: LogitDistribution | None = (
                 model(margin.outliers.x, margin.outliers.graph) if margin else None
             )
         loss = training_loss(expansion, task.y, part, self.config, chaos_weight)
@@ -119,7 +119,7 @@ class Epoch:
         return torch.autocast(self.task.x.device.type, dtype=torch.bfloat16, enabled=self.autocast)
 
     def _metrics(self, model: Any, part: Part) -> Tensor:
-        expansion: ChaosExpansion = model(self.task.x, self.task.graph)
+        expansion: LogitDistribution = model(self.task.x, self.task.graph)
         chosen = expansion.map(lambda z: z.index_select(0, part.nodes))
         return metric_values(chosen, self.task.y.index_select(0, part.nodes), part.weight)
 
@@ -142,7 +142,7 @@ class Margin:
         self.outside = propagation_operator(outliers.graph)
         self.nodes = Part.of(outliers.mask).nodes
 
-    def __call__(self, inside: ChaosExpansion, outside: ChaosExpansion, part: Part) -> Tensor:
+    def __call__(self, inside: LogitDistribution, outside: LogitDistribution, part: Part) -> Tensor:
         """The term of the training nodes ``part`` and of the outliers."""
         term = self.term
         energy_in = propagate(inside.energy(), self.inside, term.steps, term.alpha)[part.nodes]
@@ -159,10 +159,10 @@ def _use_bf16(config: TrainingConfig, device: torch.device) -> bool:
 
 
 def _check_expansion(expansion: object, task: NodeTask) -> None:
-    if not isinstance(expansion, ChaosExpansion):
+    if not isinstance(expansion, LogitDistribution):
         got = type(expansion).__name__
         raise InputError(
-            f"the model returned a {got}, expected a ChaosExpansion (see dssgnn.nn.Deterministic)"
+            f"the model returned a {got}, expected a LogitDistribution (see dssgnn.nn.Deterministic)"
         )
     if expansion.num_classes != task.num_classes:
         raise InputError(

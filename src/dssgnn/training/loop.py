@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from dssgnn.errors import InputError
-from dssgnn.expansion import ChaosExpansion
+from dssgnn.expansion import LogitDistribution
 from dssgnn.metrics import calibration_metrics
 from dssgnn.metrics.calibration import METRICS
 from dssgnn.training.capture import Captured
@@ -61,7 +61,7 @@ def fit(
     the model starts from are the caller's: make it inside `seeded` to repeat those too.
 
     Args:
-        model: ``model(x, graph) -> ChaosExpansion``. A method ``start_epoch(epoch)`` is called if it has one;
+        model: ``model(x, graph) -> LogitDistribution``. A method ``start_epoch(epoch)`` is called if it has one;
             where that changes what it computes, a property ``warming_up`` must change with it.
         task: what to train on.
         config: how.
@@ -178,7 +178,7 @@ def _record(state: RunState, row: dict[str, float], config: TrainingConfig) -> N
 def evaluate(model: nn.Module, task: NodeTask, mask: Tensor) -> dict[str, float]:
     """Every calibration metric of the nodes in ``mask``, in eval mode and full precision."""
     model.eval()
-    expansion: ChaosExpansion = model(task.x, task.graph)
+    expansion: LogitDistribution = model(task.x, task.graph)
     return calibration_metrics(expansion[mask], task.y[mask])
 
 

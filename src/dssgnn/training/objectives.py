@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from dssgnn.expansion import ChaosExpansion
+from dssgnn.expansion import LogitDistribution
 from dssgnn.metrics.calibration import brier_by_node, nll_by_node
 from dssgnn.training.config import Objective, TrainingConfig
 from dssgnn.training.part import Part
@@ -12,30 +12,30 @@ from dssgnn.training.part import Part
 __all__ = ["OBJECTIVES", "energy_margin", "training_loss"]
 
 
-def mean_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
+def mean_loss(expansion: LogitDistribution, y: Tensor) -> Tensor:
     """Cross-entropy of the mean logit, ``[N]``: the data term of eq. loss_base."""
     return nll_by_node(expansion.mean.log_softmax(dim=-1), y)
 
 
-def quadrature_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
+def quadrature_loss(expansion: LogitDistribution, y: Tensor) -> Tensor:
     r"""Cross-entropy averaged over the quadrature nodes, ``[N]``: :math:`\bar\ell_i` of eq. loss_quad."""
     log_p, log_weights = expansion.log_softmax()
     picked = log_p.gather(-1, y.expand(len(log_p), -1)[..., None])[..., 0]  # [S, N]
     return -(log_weights.exp() @ picked)
 
 
-def predictive_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
+def predictive_loss(expansion: LogitDistribution, y: Tensor) -> Tensor:
     r"""Negative log of the quadrature-averaged probability, :math:`-\log \bar p_{i, y_i}`, ``[N]``."""
     return nll_by_node(expansion.log_predictive(), y)
 
 
-def brier_loss(expansion: ChaosExpansion, y: Tensor) -> Tensor:
+def brier_loss(expansion: LogitDistribution, y: Tensor) -> Tensor:
     """Brier score of the quadrature-averaged probabilities, ``[N]``."""
     return brier_by_node(expansion.predictive(), y)
 
 
 # Each takes the expansion and the labels of the same N nodes and gives a loss a node.
-OBJECTIVES: dict[Objective, Callable[[ChaosExpansion, Tensor], Tensor]] = {
+OBJECTIVES: dict[Objective, Callable[[LogitDistribution, Tensor], Tensor]] = {
     "mean": mean_loss,
     "quadrature": quadrature_loss,
     "predictive": predictive_loss,
@@ -44,13 +44,13 @@ OBJECTIVES: dict[Objective, Callable[[ChaosExpansion, Tensor], Tensor]] = {
 
 
 def training_loss(
-    expansion: ChaosExpansion,
+    expansion: LogitDistribution,
     y: Tensor,
     part: Part,
     config: TrainingConfig,
     chaos_weight: Tensor | float | None = None,
 ) -> Tensor:
-    """The objective on the training nodes plus the chaos-energy regulariser.
+    """The objective on the training nodes plus the regularisers of the chaos energy and of the mean logits.
 
     Args:
         expansion: of all ``N`` nodes.
@@ -63,10 +63,13 @@ def training_loss(
     loss = part.mean(OBJECTIVES[config.objective](train, y.index_select(0, part.nodes)))
     if chaos_weight is None:
         chaos_weight = config.chaos_weight
+    everywhere = config.chaos_nodes == "all"
     if expansion.chaos_order and (isinstance(chaos_weight, Tensor) or chaos_weight):
-        everywhere = config.chaos_nodes == "all"
         energy = expansion.penalized_energy.mean() if everywhere else part.mean(train.penalized_energy)
         loss = loss + chaos_weight * energy
+    if config.logit_weight:
+        squares = (expansion if everywhere else train).mean.square().sum(dim=-1)
+        loss = loss + config.logit_weight * (squares.mean() if everywhere else part.mean(squares))
     return loss
 
 
