@@ -5,13 +5,14 @@ import math
 import time
 from collections.abc import Iterable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import torch
+from torch import Tensor
 
 from dssgnn.benchmarks.records import Record, device_name
 from dssgnn.benchmarks.speed.measure import Say, attempt
-from dssgnn.data import load
+from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.graph import sparse_where_faster
 from dssgnn.nn import DSSGNN
 from dssgnn.training import NodeTask, TrainingConfig, TrainingResult, fit, fit_population, seeded
@@ -34,15 +35,10 @@ def population_records(
 
 
 def population_tasks(name: str, splits: int, device: torch.device) -> list[NodeTask]:
-    """One task a split; features, operator and labels are the same tensors in all of them."""
-    data = load(name, split=0).to(device)
-    first = dataclasses.replace(NodeTask.from_data(data), x=sparse_where_faster(data.x))
-    tasks = [first]
-    for split in range(1, splits):
-        data = load(name, split=split)
-        masks = {key: getattr(data, key).to(device) for key in ("train_mask", "val_mask", "test_mask")}
-        tasks.append(dataclasses.replace(first, **masks))
-    return tasks
+    """One task a split, with sparse features where they are faster."""
+    tasks = split_tasks(name, range(splits), device)
+    x = sparse_where_faster(cast(Tensor, tasks[0].x))
+    return [dataclasses.replace(task, x=x) for task in tasks]
 
 
 def _record(name: str, device: torch.device, epochs: int, splits: int) -> Record:
