@@ -7,6 +7,7 @@ import torch
 from typer.testing import CliRunner
 
 from dssgnn import DSSGNN, GraphOperator
+from dssgnn.benchmarks import tasks
 from dssgnn.benchmarks.commands import bench
 from dssgnn.benchmarks.published import published_forward
 from dssgnn.benchmarks.speed import growth, population, shapes, steps
@@ -199,7 +200,7 @@ def test_population_tasks_share_what_they_can(data_root):
 def test_absent_graphs_are_said(tmp_path, monkeypatch):
     monkeypatch.setenv("DSSGNN_DATA", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    monkeypatch.setattr(population, "load", lambda *a, **k: (_ for _ in ()).throw(InputError("not here")))
+    monkeypatch.setattr(tasks, "load", lambda *a, **k: (_ for _ in ()).throw(InputError("not here")))
     said = []
     assert list(run(Plan(CPU, parts=("population",)), said.append)) == []
     assert said[1:] == ["cora: absent (InputError: not here)", "chameleon: absent (InputError: not here)"]
