@@ -28,7 +28,7 @@ def filtered(state, ms, bound):
 
 
 def grown(axis, value, ms=1.0, mib=1.0, variant="ours", device=H200):
-    metrics = {"step_ms": ms, "peak_mib": mib, "saved_mib": mib / 2}
+    metrics = {"step_ms": ms, "peak_mib": mib, "base_mib": 0.0, "saved_mib": mib / 2}
     return record(variant, metrics, device, part="growth", axis=axis, value=value)
 
 
@@ -135,7 +135,7 @@ def test_targets_table():
 
 
 def test_steps_table():
-    rows = [step("ours", 4.0, saved_mib=10.0), step("published", 40.0, peak_mib=2000.0), step("gcn", 2.0)]
+    rows = [step("ours", 4.0, saved_mib=10.0), step("published", 40.0, peak_mib=2500.0, base_mib=500.0), step("gcn", 2.0)]
     lines = table("speed", rows).splitlines()
     assert lines[0].startswith("| device | setting | contender |")
     setting = rows[0].setting
@@ -150,9 +150,9 @@ def test_growth_table_and_figures(tmp_path):
     rows += [grown("P", 0, 9.0, 90.0, "published"), grown("nodes", 10**6), grown("nodes", 10**4)]
     lines = table("speed-growth", rows).splitlines()
     assert lines[0] == "![Time and memory of a step against nodes](figures/speed_nodes.svg)"
-    assert lines[4] == f"| {H200} | 10,000 | 1.00 | 1 |"
-    assert f"| {H200} | 0 | 9.00 | 1.00 | 90 | 0 |" in lines
-    assert f"| {H200} | 1 | – | 2.00 | – | 100 |" in lines
+    assert lines[4] == f"| {H200} | 10,000 | 1.00 | – | 1 |"
+    assert f"| {H200} | 0 | 9.00 | 1.00 | – | – | 90 | 0 |" in lines
+    assert f"| {H200} | 1 | – | 2.00 | – | – | – | 100 |" in lines
     assert not any("speed_K" in line for line in lines)
     pytest.importorskip("matplotlib")
     merge_records(tmp_path / "results" / "speed.json", rows)

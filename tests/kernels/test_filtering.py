@@ -80,6 +80,21 @@ def test_load_balance_changes_nothing(monkeypatch, segment, programs):
     compare(graph("out"), torch.float64, 1, 4, 1, 3)
 
 
+@pytest.mark.parametrize("segment", [12, 100])
+def test_rows_longer_than_a_tile(monkeypatch, segment):
+    """More neighbours than a program reads at once, in a row and in a segment."""
+    monkeypatch.setattr(filtering, "SEGMENT", segment)
+    operator = graph("in", nodes=27, edges=900)
+    assert int(operator.matrix.crow_indices().diff().max()) > 2 * filtering.NEIGHBOURS
+    compare(operator, torch.float64, 1, 3, 2, 4)
+
+
+def test_wide_offsets(monkeypatch):
+    """States of more than 2^31 numbers are addressed with 64 bits."""
+    monkeypatch.setattr(filtering, "INT32_NUMBERS", 10)
+    compare(graph("both"), torch.float64, 2, 3, 1, 4)
+
+
 @pytest.mark.parametrize("width", [64, 72, 130])
 def test_chunks_of_columns_change_nothing(monkeypatch, width):
     monkeypatch.setattr(filtering, "TERM_BYTES", 1)

@@ -44,3 +44,24 @@ def test_values_and_gradients(name, dtype):
             pairs.append((grad_u.cpu().double()[:, 0].sum(dim=0), exact_bias.grad))
         for ours, reference in pairs:
             assert (ours.cpu().double() - reference).norm() < TOLERANCE[dtype] * reference.norm()
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+@pytest.mark.parametrize("name", list(ACTIVATIONS))
+def test_entry_by_entry(name, dtype):
+    """Nothing is lost near zero."""
+    one = torch.ones(1, 1, dtype=dtype, device=DEVICE)
+    sizes = torch.tensor([1e-8, 1e-6, 1e-4, 0.01, 0.0199, 0.0201, 0.3, 30.0], dtype=torch.float64)
+    u = torch.cat([-sizes, torch.zeros(1, dtype=torch.float64), sizes]).to(dtype)
+    expected = ACTIVATIONS[name](u.double())
+    ours = projecting.project(u.view(1, 1, -1).to(DEVICE), one, one, name, None).cpu().double().flatten()
+    tolerance = 1e-13 if dtype == torch.float64 else 1e-5
+    assert torch.allclose(ours, expected, rtol=tolerance, atol=1e-12)
+
+
+def test_relu_of_what_is_no_number():
+    one = torch.ones(1, 1, device=DEVICE)
+    u = torch.tensor([[[float("-inf"), float("inf"), float("nan")]]], device=DEVICE)
+    ours = projecting.project(u, one, one, "relu", None).cpu().flatten()
+    assert ours[:2].tolist() == [0, float("inf")]
+    assert ours[2].isnan()

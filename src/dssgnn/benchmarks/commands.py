@@ -80,7 +80,7 @@ def speed(
     largest: Annotated[
         int | None, typer.Option(help="Nodes at which growth stops; 10^5, or 10^7 on a GPU.")
     ] = None,
-    epochs: Annotated[int | None, typer.Option(help="Of the populations; 15, or 60 on a GPU.")] = None,
+    epochs: Annotated[int | None, typer.Option(help="Of the populations; 15, or 200 on a GPU.")] = None,
 ) -> None:
     """Time training steps, filters, growth and populations against the published order of operations.
 

@@ -45,7 +45,8 @@ def polynomial_filter(
         matrix: :math:`\tilde L` as CSR ``[N, N]``.
         transposed: its transpose as CSR (the same object where it is symmetric).
         h: state ``[N, Q, d]``; computed in the matrix's type, also under autocast. On a GPU a half-precision state
-            stays one, and so do the terms of the recurrence; sums are taken in float32.
+            stays one, and so do the terms of the recurrence and what is summed of them between two steps; a step
+            itself computes in float32.
         theta: coefficients ``[R, Q, K+1]``.
         basis: :math:`T_k(\tilde L)` or :math:`\hat A^k`.
         lambda_max: the bound that :math:`\tilde L` was rescaled with; ``"monomial"`` undoes it.

@@ -21,6 +21,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 __all__ = ["Plan", "filter_adjoint", "filter_forward", "make_plan", "plan_of", "product"]
 
+NEIGHBOURS = 8  # that a program reads at once
+INT32_NUMBERS = 2**31  # a state of fewer is addressed with 32 bits
 MOST_PROGRAMS = 132 * 64  # of one launch; more rows than that are dealt out in turn
 TERM_BYTES = 2**25  # of a term in the backward pass, about; smaller ones only make more launches
 SEGMENT = 128  # neighbours of a row that one program sums; beyond it the row is cut
@@ -230,7 +232,7 @@ def _schedule(degree: int, lag: int) -> tuple[_Step, ...]:
 
 
 def _block(width: int, itemsize: int) -> int:
-    """Columns of a program, measured on an H200; its eight neighbours are read at once."""
+    """Columns of a program, measured on an H200."""
     return 256 // itemsize if 128 < width < 512 else 128
 
 
@@ -266,7 +268,7 @@ def _launch(
     unit = math.gcd(16, width, *strides)
     furthest = max(t.size(0) * t.stride(0) for t in (*rows, segments))
     tile = {
-        "BLOCK_E": 8,
+        "BLOCK_E": NEIGHBOURS,
         "BLOCK_W": min(_block(width, source.element_size()), triton.next_power_of_2(width)),
         "num_warps": 1,
         "num_stages": 1,
@@ -284,7 +286,7 @@ def _launch(
         "BRANCHES": branches,
         "LAG": lag,
         "ACC": tl.float64 if wide else tl.float32,
-        "OFFSET": tl.int64 if furthest >= 2**31 else tl.int32,
+        "OFFSET": tl.int64 if furthest >= INT32_NUMBERS else tl.int32,
         "UNIT": unit,
     }
     columns = triton.cdiv(width, tile["BLOCK_W"])

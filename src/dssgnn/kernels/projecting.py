@@ -23,11 +23,14 @@ def _sigmoid(v):
 @triton.jit
 def _activate(v, NAME: tl.constexpr):
     if NAME == "relu":
-        out = tl.where(v > 0, v, v * 0)
+        out = tl.where(v <= 0, 0.0, v)  # not a number stays so
     elif NAME == "leaky_relu":
         out = tl.where(v > 0, v, 0.01 * v)
     elif NAME == "elu":
-        out = tl.where(v > 0, v, tl.exp(tl.minimum(v, 0.0)) - 1)
+        # 1 is not subtracted where little would be left.
+        series = v * (1 + v * (1 / 2 + v * (1 / 6 + v * (1 / 24 + v * (1 / 120 + v / 720)))))
+        below = tl.where(v > -0.02, series, tl.exp(tl.minimum(v, 0.0)) - 1)
+        out = tl.where(v > 0, v, below)
     elif NAME == "gelu":
         out = 0.5 * v * (1 + tl.erf(v * 0.7071067811865476))
     elif NAME == "sigmoid":
@@ -37,15 +40,17 @@ def _activate(v, NAME: tl.constexpr):
     elif NAME == "softplus":
         out = tl.where(v > 20, v, tl.maximum(v, 0.0) + tl.log(1 + tl.exp(-tl.abs(v))))  # as torch
     else:  # tanh
-        small = tl.exp(-2 * tl.abs(v))
-        out = tl.where(v > 0, 1.0, -1.0) * (1 - small) / (1 + small)
+        small, square = tl.exp(-2 * tl.abs(v)), v * v
+        series = v * (1 - square * (1 / 3 - square * (2 / 15 - square * 17 / 315)))
+        large = tl.where(v > 0, 1.0, -1.0) * (1 - small) / (1 + small)
+        out = tl.where(square < 0.0004, series, large)
     return out
 
 
 @triton.jit
 def _slope(v, NAME: tl.constexpr):
     if NAME == "relu":
-        out = tl.where(v > 0, 1.0, v * 0)
+        out = tl.where(v <= 0, 0.0, 1.0)
     elif NAME == "leaky_relu":
         out = tl.where(v > 0, 1.0, 0.01 + v * 0)
     elif NAME == "elu":

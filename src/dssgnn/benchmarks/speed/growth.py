@@ -45,9 +45,7 @@ def growth_records(
 
     def records(axis: str, value: int, problem: Problem) -> list[Record]:
         setting = f"growth, {axis}={value}, {degrees}" + ("" if axis == "nodes" else f", {shape}")
-        # A graph keeps its memory: at 10^7 nodes there is none to spare, and nothing to gain.
-        capture = problem.operator.num_nodes < 10**6
-        metrics = compare(problem, names, repeats, lambda text: say(f"{setting}, {text}"), capture=capture)
+        metrics = compare(problem, names, repeats, lambda text: say(f"{setting}, {text}"))
         config = {"part": "growth", "axis": axis, "value": value, "degrees": degrees, "repeats": repeats}
         return as_records(setting, metrics, config | problem.config, device)
 

@@ -92,13 +92,11 @@ def as_records(
     ]
 
 
-def compare(
-    problem: Problem, names: Iterable[str], repeats: int, say: Say, *, capture: bool = True
-) -> dict[str, dict[str, float]]:
+def compare(problem: Problem, names: Iterable[str], repeats: int, say: Say) -> dict[str, dict[str, float]]:
     """The metrics of every contender that runs.
 
     Those that compute the same thing are first checked to do so. Memory is measured with each contender alone on
-    the device; then their steps are timed in turns, as they are and (``capture``) as CUDA graphs.
+    the device; then their steps are timed in turns, as they are and as CUDA graphs.
     """
     device = problem.device
     cuda = device.type == "cuda"
@@ -118,7 +116,7 @@ def compare(
         if not CONTENDERS[name].exact and "ours" in times:  # both have made the same number of steps
             difference = _difference(*(_outcome(networks[n], problem)[1] for n in (name, "ours")))
             metrics[name]["trained_loss_difference"] = difference
-    if cuda and capture:
+    if cuda:
         replays: dict[str, Callable[[], object]] = {}
         for name in [name for name in metrics if CONTENDERS[name].capturable]:
             replay = attempt(f"{name} captured", partial(captured, steps[name]), say)
