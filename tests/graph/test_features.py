@@ -1,5 +1,9 @@
 """`SparseFeatures` and its product, against the dense ones."""
 
+import subprocess
+import sys
+import warnings
+
 import pytest
 import torch
 from hypothesis import given
@@ -134,3 +138,37 @@ def test_wrong_shapes_are_refused() -> None:
         sparse_linear(x, torch.ones(4, 2))
     with pytest.raises(InputError, match=r"values \[3\], got \[2\]"):
         x.with_values(torch.ones(2))
+
+
+def test_values_that_learn_are_refused() -> None:
+    x = SparseFeatures.from_dense(torch.eye(3))
+    with pytest.raises(InputError, match=r"sparse features are constants: give values\.detach\(\)"):
+        x.with_values(torch.ones(3, requires_grad=True))
+
+
+def test_a_product_leaves_the_filters_of_the_process_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several threads that change and restore them would leave them changed."""
+
+    def changed(*_: object, **__: object) -> None:
+        raise AssertionError("the filters were changed")
+
+    x, weight = bag(8, 5, 0.4), torch.ones(5, 2, dtype=torch.float64)
+    with monkeypatch.context() as patch:
+        patch.setattr(warnings, "catch_warnings", changed)
+        got = sparse_linear(SparseFeatures.from_dense(x), weight)
+    torch.testing.assert_close(got, x @ weight, **EXACT)
+
+
+def test_what_torch_says_of_csr_is_not_heard() -> None:
+    code = """
+import warnings, scipy.sparse, torch
+warnings.simplefilter("always")
+before = list(warnings.filters)
+from dssgnn.graph import GraphOperator, SparseFeatures, sparse_linear
+one = torch.ones(1, 1, dtype=torch.float64)
+sparse_linear(SparseFeatures.from_dense(one), one)
+GraphOperator.from_edge_index(torch.tensor([[0], [1]]), 2).to(torch.float64)
+assert [f for f in warnings.filters if f not in before and "sparse" in str(f[1])] == []
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "Sparse" not in done.stderr

@@ -1,5 +1,6 @@
 """The loop: it learns, stops, restores, repeats to the bit, and resumes to the bit."""
 
+import hashlib
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from dssgnn import DSSGNN, DSSHybrid
 from dssgnn.checkpoint import save_tensors
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
+from dssgnn.graph import SparseFeatures
 from dssgnn.nn import Deterministic, make_encoder
 from dssgnn.training import MarginTerm, NodeTask, Outliers, ParameterGroup, TrainingConfig, fit, seeded
 from dssgnn.training.loop import evaluate
@@ -286,6 +288,21 @@ def test_a_checkpoint_knows_its_data(task, tmp_path):
         fit(make_dss(), swapped, CONFIG, checkpoint=file, resume=True)
 
 
+def test_a_checkpoint_does_not_ask_for_the_layout_of_the_features(task, tmp_path):
+    x = task.x.clone()
+    x[x == 0] = torch.tensor([0.0, -0.0]).repeat(x.numel())[: int((x == 0).sum())]
+    dense, sparse = replace(task, x=x), replace(task, x=SparseFeatures.from_dense(x))
+    assert sparse.fingerprint() == dense.fingerprint() == task.fingerprint()
+    assert sparse.x._dense is None
+    older = hashlib.sha256(repr((2, sorted(task.graph.options.items()))).encode())
+    labels = task.y[task.train_mask | task.val_mask]
+    for value in (task.x, task.graph.edge_index, labels, task.train_mask, task.val_mask):
+        older.update(value.numpy().tobytes())
+    assert task.fingerprint() == older.hexdigest()
+    fit(make_dss(), dense, replace(CONFIG, epochs=3), checkpoint=tmp_path / "run")
+    assert len(fit(make_dss(), sparse, CONFIG, checkpoint=tmp_path / "run", resume=True).history) == 12
+
+
 def test_a_new_run_forgets_the_old_checkpoint(task, tmp_path):
     file = tmp_path / "run"
     fit(make_dss(), task, CONFIG, checkpoint=file)
@@ -389,3 +406,29 @@ def test_a_model_that_returns_logits_is_told_what_to_do(task):
 
     with pytest.raises(InputError, match=r"expected a LogitDistribution \(see dssgnn\.nn\.Deterministic\)"):
         fit(Plain(), task, CONFIG)
+
+
+class Plain(torch.nn.Module):
+    """Says nothing of sparse features."""
+
+    def __init__(self):
+        super().__init__()
+        self.inner = make_gcn()
+
+    def forward(self, x, graph):
+        return self.inner(x + 0, graph)
+
+
+def test_sparse_features_for_a_model_that_does_not_take_them(task):
+    sparse = replace(task, x=SparseFeatures.from_dense(task.x))
+    with pytest.raises(InputError, match="x is SparseFeatures, but Plain has no attribute sparse_features"):
+        fit(Plain(), sparse, CONFIG)
+    for name in ("gcn", "sage"):  # takes them; is given them dense
+        fit(Deterministic(make_encoder(name, 7, 8, 2)), sparse, replace(CONFIG, epochs=1))
+
+
+def test_a_frozen_model(task):
+    with pytest.raises(
+        InputError, match="no parameter that requires a gradient, so there is nothing to train"
+    ):
+        fit(make_dss().requires_grad_(False), task, CONFIG)

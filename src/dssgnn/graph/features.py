@@ -74,9 +74,11 @@ class SparseFeatures:
         )
 
     def with_values(self, values: Tensor) -> "SparseFeatures":
-        """Other values at the same places."""
+        """Other values at the same places; constants, as all features are to autograd."""
         if values.shape != self.values.shape:
             raise InputError(f"the features have values {list(self.values.shape)}, got {list(values.shape)}")
+        if values.requires_grad:
+            raise InputError("sparse features are constants: give values.detach(), or a dense x to learn x")
         return SparseFeatures(self.pattern, self.transposed, self.permutation, values, self.shape)
 
     def to(self, target: torch.device | torch.dtype | str) -> "SparseFeatures":

@@ -21,7 +21,6 @@ from dssgnn.graph.laplacian import (
     normalize,
     rescale,
 )
-from dssgnn.graph.product import quiet_sparse
 from dssgnn.validation import check_choice, check_count, check_edge_index, check_edge_weight
 
 __all__ = ["GraphOperator", "OperatorCache"]
@@ -217,8 +216,7 @@ class GraphOperator:
         if device == self.device and dtype == self.dtype:
             return self
         weight = self.edge_weight.to(device) if self.edge_weight is not None else None
-        with quiet_sparse():
-            matrix = self.matrix.to(device=device, dtype=dtype)
+        matrix = self.matrix.to(device=device, dtype=dtype)
         return GraphOperator(matrix, self.lambda_max, self.edge_index.to(device), weight, self._options)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "GraphOperator":
@@ -292,11 +290,10 @@ class OperatorCache:
 
 
 def _csr_tensor(csr: sp.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:
-    with quiet_sparse():
-        return torch.sparse_csr_tensor(
-            torch.tensor(csr.indptr, dtype=torch.int32),
-            torch.tensor(csr.indices, dtype=torch.int32),
-            torch.tensor(csr.data, dtype=dtype),
-            size=csr.shape,
-            check_invariants=False,  # scipy keeps them, and torch 2.11 refuses an empty matrix
-        ).to(device)
+    return torch.sparse_csr_tensor(
+        torch.tensor(csr.indptr, dtype=torch.int32),
+        torch.tensor(csr.indices, dtype=torch.int32),
+        torch.tensor(csr.data, dtype=dtype),
+        size=csr.shape,
+        check_invariants=False,  # scipy keeps them, and torch 2.11 refuses an empty matrix
+    ).to(device)

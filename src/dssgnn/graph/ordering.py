@@ -21,7 +21,8 @@ def locality_order(graph: GraphOperator) -> Tensor:
     """
     m = graph.matrix
     columns, starts = (t.cpu().numpy() for t in (m.col_indices(), m.crow_indices()))
-    csr = sp.csr_array((np.ones(len(columns), dtype=np.int8), columns, starts), shape=(graph.num_nodes, graph.num_nodes))
+    ones, shape = np.ones(len(columns), dtype=np.int8), (graph.num_nodes, graph.num_nodes)
+    csr = sp.csr_array((ones, columns, starts), shape=shape)
     order = reverse_cuthill_mckee(csr, symmetric_mode=graph.symmetric)
     return torch.from_numpy(order.astype(np.int64)).to(graph.device)
 

@@ -53,7 +53,8 @@ def _accuracy(probabilities: Tensor, y: Tensor, weight: Tensor | None = None) ->
 
 
 def _mean(values: Tensor, weight: Tensor | None) -> Tensor:
-    # With weights 0 and 1 the sums are those of the nodes that count, to the bit: equal values stay ties.
+    # Weights are 0 and 1. A share, whose sum is exact, is to the bit that of the nodes that count, so that ties stay
+    # ties; other means are so up to rounding, as padding changes the order in which torch adds.
     if weight is None:
         return values.sum(dim=0) / values.size(0)
     return (values * weight).sum(dim=0) / weight.sum()

@@ -67,7 +67,7 @@ class DSSHybrid(nn.Module):
         super().__init__()
         self.base = base
         self.branch = branch
-        self.residual_start = residual_scale
+        self._residual_start = residual_scale
         self.residual_scale = nn.Parameter(torch.tensor(float(residual_scale)))
         self.warmup_epochs = check_count(warmup_epochs, "warmup_epochs")
         self.register_buffer("epoch", torch.zeros((), dtype=torch.int64))
@@ -95,7 +95,7 @@ class DSSHybrid(nn.Module):
         """Start again, in the warm-up phase."""
         self.base.reset_parameters()  # type: ignore[operator]
         self.branch.reset_parameters()
-        self.residual_scale.fill_(self.residual_start)
+        self.residual_scale.fill_(self._residual_start)
         self.start_epoch(0)
 
     def forward(self, x: Tensor | SparseFeatures, graph: GraphOperator | Tensor) -> ChaosExpansion:

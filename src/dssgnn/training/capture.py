@@ -69,16 +69,17 @@ class Captured(Generic[T]):
         # fail is looked for in a run before it.
         last = self._calls == self._warmup
         before = torch.cuda.get_sync_debug_mode()
-        with torch.cuda.stream(aside), warnings.catch_warnings(record=last) as seen:
+        with warnings.catch_warnings(record=last) as seen:
             if last:
                 warnings.simplefilter("always")
                 torch.cuda.set_sync_debug_mode("warn")
             try:
-                result = self._function()
+                with torch.cuda.stream(aside):
+                    result = self._function()
             finally:
                 if last:
                     torch.cuda.set_sync_debug_mode(before)
-        current.wait_stream(aside)
+                current.wait_stream(aside)
         waits = False
         for warning in seen or ():
             if "synchronizing CUDA operation" in str(warning.message):

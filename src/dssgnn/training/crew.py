@@ -21,8 +21,8 @@ class Crew:
     """Like `Epoch`, for members that are trained each by itself, as many at a time as torch has threads.
 
     A member draws from a generator of its own. Random operations that know only torch's default generator would
-    draw from it in whatever order the threads come; a model that has such is trained member after member, each
-    with the default generator as it left it.
+    draw from it in whatever order the threads come; in a phase (``warming_up``) in which a model has such, it is
+    trained member after member, each with the default generator as it left it.
     """
 
     generators: Sequence[torch.Generator] = ()
@@ -39,11 +39,18 @@ class Crew:
         self._own = [torch.Generator().manual_seed(config.seed) for config in configs]
         self._threads = torch.get_num_threads()
         self._pool: ThreadPoolExecutor | None = None
-        if not _draws_by_default(models[0], tasks[0]):
-            self._pool = ThreadPoolExecutor(self._threads, initializer=torch.set_num_threads, initargs=(1,))
+        self._phase: object = self  # none yet
 
     def __call__(self) -> Tensor:
         """One epoch of every member that is active; the rows of others are not numbers."""
+        phase = getattr(self.models[0], "warming_up", None)
+        if phase != self._phase:
+            self._close()
+            if not _draws_by_default(self.models[0], self._epochs[0].task):
+                self._pool = ThreadPoolExecutor(
+                    self._threads, initializer=torch.set_num_threads, initargs=(1,)
+                )
+            self._phase = phase
         rows = torch.full((len(self._epochs), 1 + len(METRICS)), torch.nan, dtype=torch.float64)
         chosen = [i for i, active in enumerate(self._active) if active]
         results = (
@@ -75,22 +82,30 @@ class Crew:
 
     def release(self) -> None:
         """See `Epoch.release`."""
-        if self._pool is not None:
-            self._pool.shutdown()
-            torch.set_num_threads(self._threads)  # what a thread sets, the whole process has
+        self._close()
         for epoch in self._epochs:
             epoch.release()
+
+    def _close(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown()
+            self._pool = None
+            torch.set_num_threads(self._threads)  # what a thread sets, the whole process has
 
 
 @torch.no_grad()
 def _draws_by_default(model: nn.Module, task: NodeTask) -> bool:
     """Whether a training step draws from torch's default generator, found out by making one forward pass."""
     kept = [(buffer, buffer.clone()) for buffer in model.buffers()]
+    modes = [(module, module.training) for module in model.modules()]
     before = torch.get_rng_state()
-    with drawing_alone(torch.Generator()):
-        model.train()(task.x, task.graph)
-    drawn = not torch.equal(before, torch.get_rng_state())
-    torch.set_rng_state(before)
-    for buffer, value in kept:
-        buffer.copy_(value)
-    return drawn
+    try:
+        with drawing_alone(torch.Generator()):
+            model.train()(task.x, task.graph)
+        return not torch.equal(before, torch.get_rng_state())
+    finally:
+        torch.set_rng_state(before)
+        for buffer, value in kept:
+            buffer.copy_(value)
+        for module, training in modes:
+            module.training = training

@@ -77,7 +77,8 @@ class Epoch:
         self.members.release(self.best)
 
     def follow(self, states: Sequence[RunState]) -> None:
-        """Begin where ``states`` are, and let their best weights be those chosen here."""
+        """Begin where ``states`` are, and let their best weights be those chosen here; `release` must follow."""
+        self.members.bind()
         for i, state in enumerate(states):
             for name, value in state.best_weights.items():
                 self.best[name][i].copy_(value)

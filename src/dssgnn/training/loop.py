@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.expansion import LogitDistribution
+from dssgnn.graph import SparseFeatures
 from dssgnn.metrics import calibration_metrics
 from dssgnn.metrics.calibration import METRICS
 from dssgnn.training.capture import Captured
@@ -187,6 +188,11 @@ def check_kinds(caller: str, model: nn.Module, task: NodeTask, config: TrainingC
     for value, kind in ((model, nn.Module), (task, NodeTask), (config, TrainingConfig)):
         if not isinstance(value, kind):
             raise InputError(f"{caller} needs a {kind.__name__}, got a {type(value).__name__}")
+    if isinstance(task.x, SparseFeatures) and not hasattr(model, "sparse_features"):
+        raise InputError(
+            f"the task's x is SparseFeatures, but {type(model).__name__} has no attribute sparse_features, which "
+            "says that a model takes them; give the task x.dense()"
+        )
     warmup = getattr(model, "warmup_epochs", 0)
     if warmup and config.epochs <= warmup:
         warnings.warn(

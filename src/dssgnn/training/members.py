@@ -23,6 +23,9 @@ class Single:
         self.models = [model]
         self.optimizer = make_optimizer(model, config)
 
+    def bind(self) -> None:
+        """Begin: from here until `release` the models are the run's. Nothing to do for one."""
+
     def each(self, function: Callable[..., Tensor], *arguments: Any) -> Tensor:
         """``function(model, ...)`` of every member with its entry of the arguments, ``[B, ...]``."""
         return function(self.models[0], *tree_map(lambda t: t[0], arguments))[None]
@@ -50,18 +53,34 @@ class Block:
     """Models of one structure, their parameters and buffers stacked.
 
     The stacked tensors are what is computed with and learned; a member's own parameters and buffers are views
-    of its slice until `release`. The first model lends its code.
+    of its slice from `bind` to `release`. The first model lends its code.
     """
 
     def __init__(self, models: Sequence[nn.Module], configs: Sequence[TrainingConfig]) -> None:
         self.models = list(models)
-        each = [dict(model.named_parameters()) for model in models]
-        self.parameters = {name: _stack([own[name] for own in each]) for name in each[0]}
-        self.buffers: dict[str, Tensor] = {}
-        for name, _ in models[0].named_buffers():
-            self.buffers[name] = torch.stack([model.get_buffer(name) for model in models])
-            for model, view in zip(models, self.buffers[name], strict=True):
-                _set_buffer(model, name, view)
+        first = models[0]
+        self.parameters = {
+            name: nn.Parameter(
+                torch.stack([model.get_parameter(name).detach() for model in models]), own.requires_grad
+            )
+            for name, own in first.named_parameters()
+        }
+        self.buffers = {
+            name: torch.stack([model.get_buffer(name) for model in models])
+            for name, _ in first.named_buffers()
+        }
+        # A tensor that has several names is stacked, and learned, once. Two names can be one place: a module's that
+        # is registered twice.
+        tensors = (*first.named_parameters(), *first.named_buffers())
+        one = {id(value): name for name, value in tensors}
+        self._places = {
+            f"{path}.{name}".removeprefix("."): one[id(value)]
+            for path, module in first.named_modules()
+            for name, value in (*module._parameters.items(), *module._buffers.items())
+            if value is not None
+        }
+        state = first.state_dict(keep_vars=True)
+        self._names = {name: one[id(value)] for name, value in state.items()}
         self.optimizer = make_population_optimizer(self.parameters, models, configs)
         device = next(iter(self.parameters.values())).device
         self.numbers = torch.arange(len(models), device=device)
@@ -69,23 +88,34 @@ class Block:
         learned = self.optimizer.param_groups[0]["params"][0]
         self._apart = all(learned is not stacked for stacked in self.parameters.values())
 
+    def bind(self) -> None:
+        """See `Single.bind`; a member's tensors are views of its slice from now on."""
+        for i, model in enumerate(self.models):
+            for name, stacked in self.parameters.items():
+                parameter = model.get_parameter(name)
+                parameter.data, parameter.grad = stacked.detach()[i], None
+            self._set_buffers(model, {name: stacked[i] for name, stacked in self.buffers.items()})
+
     def each(self, function: Callable[..., Tensor], *arguments: Any) -> Tensor:
         """See `Single.each`; the model is given as a function of its inputs."""
 
-        def member(parameters: Any, buffers: Any, number: Tensor, *own: Any) -> Tensor:
+        def member(tensors: Any, number: Tensor, *own: Any) -> Tensor:
+            placed = {place: tensors[name] for place, name in self._places.items()}
+
             def call(*inputs: Any) -> Any:
-                return torch.func.functional_call(self.models[0], (parameters, buffers), inputs)
+                # Torch's own search for ties puts back the wrong tensors where a module has two names.
+                return torch.func.functional_call(self.models[0], placed, inputs, tie_weights=False)
 
             with drawing_from(self.generators, number):
                 return function(call, *own)
 
         batched = torch.func.vmap(member, randomness="different")
-        return batched(self.parameters, self.buffers, self.numbers, *arguments)
+        return batched({**self.parameters, **self.buffers}, self.numbers, *arguments)
 
     def state(self) -> dict[str, Tensor]:
         """See `Single.state`."""
         everything = {**self.parameters, **self.buffers}
-        return {name: everything[name].detach() for name in self.models[0].state_dict()}
+        return {name: everything[one].detach() for name, one in self._names.items()}
 
     def backward(self, losses: Tensor) -> None:
         """See `Single.backward`; no member's loss reads another's parameters, so one pass serves all."""
@@ -110,22 +140,15 @@ class Block:
         for i, model in enumerate(self.models):
             for parameter in model.parameters():
                 parameter.data, parameter.grad = parameter.detach().clone(), None
-            for name in self.buffers:
-                _set_buffer(model, name, model.get_buffer(name).clone())
+            self._set_buffers(model, {name: model.get_buffer(name).clone() for name in self.buffers})
             model.load_state_dict({name: value[i] for name, value in best.items()})
             model.eval()
 
-
-def _stack(own: Sequence[nn.Parameter]) -> nn.Parameter:
-    stacked = nn.Parameter(torch.stack([p.detach() for p in own]), requires_grad=own[0].requires_grad)
-    for parameter, view in zip(own, stacked.detach(), strict=True):
-        parameter.data, parameter.grad = view, None
-    return stacked
-
-
-def _set_buffer(model: nn.Module, name: str, value: Tensor) -> None:
-    path, _, last = name.rpartition(".")
-    model.get_submodule(path)._buffers[last] = value
+    def _set_buffers(self, model: nn.Module, values: dict[str, Tensor]) -> None:
+        for place, name in self._places.items():
+            if name in values:
+                path, _, last = place.rpartition(".")
+                model.get_submodule(path)._buffers[last] = values[name]
 
 
 def _align(member: Tensor, value: Tensor) -> Tensor:

@@ -55,9 +55,11 @@ def _groups(named: Iterable[tuple[str, Tensor]], config: TrainingConfig) -> list
 
 
 def _make(groups: list[dict[str, Any]], config: TrainingConfig) -> torch.optim.Optimizer:
+    if not groups:
+        raise InputError("the model has no parameter that requires a gradient, so there is nothing to train")
     kind: Any = _KINDS[config.optimizer]
     options: dict[str, Any] = {} if config.optimizer == "rmsprop" else {"fused": True}
-    if groups and groups[0]["params"][0].is_cuda and config.optimizer != "sgd":
+    if groups[0]["params"][0].is_cuda and config.optimizer != "sgd":
         options["capturable"] = True  # sgd keeps no count of steps, and needs no leave
     optimizer: torch.optim.Optimizer = kind(groups, lr=config.lr, **options)
     return optimizer

@@ -57,7 +57,7 @@ def fit_population(
         configs: one a model. They may differ in ``seed``, ``lr``, ``weight_decay``, ``chaos_weight`` and the
             numbers of ``groups``.
         way: ``"block"``, ``"threads"``, or the one for the device.
-        on_epoch: called with the newest row of each member's history and its number as ``member``.
+        on_epoch: called with the newest row of each member's history and its number, an integer, as ``member``.
 
     Raises:
         InputError: for members that cannot be one block.
@@ -90,13 +90,13 @@ def fit_population(
         else:  # a plain run: any model will do, vmap or not
             epoch = Epoch(Single(models[0], configs[0]), tasks, configs)
         states = [RunState() for _ in models]
-        epoch.follow(states)
 
         def after_epoch(member: int, row: dict[str, float]) -> None:
             if on_epoch is not None:
-                on_epoch(row | {"member": float(member)})
+                on_epoch({**row, "member": member})
 
         try:
+            epoch.follow(states)
             stopped = run(epoch, states, after_epoch)
         finally:
             epoch.release()
@@ -186,11 +186,16 @@ def _tensors(model: nn.Module) -> dict[str, tuple[Any, ...]]:
 
 
 def _settings(model: nn.Module) -> dict[str, Any]:
-    """Plain values that a module computes with: rates, orders, functions."""
+    """Plain values that a module computes with: rates, orders, functions.
+
+    Of what is private only flags: a number may be a count that goes on, a flag may say that a model is not ready.
+    """
     plain = (int, float, str, tuple, FunctionType, BuiltinFunctionType, type(None))
     return {
         f"{path}.{name}".removeprefix("."): value
         for path, module in model.named_modules()
         for name, value in [("class", type(module)), *vars(module).items()]
-        if isinstance(value, (*plain, type)) and name != "training"
+        if isinstance(value, (*plain, type))
+        and name != "training"
+        and (not name.startswith("_") or isinstance(value, bool))
     }

@@ -72,16 +72,16 @@ class NodeTask:
         return cls(data.x, graph, data.y, data.train_mask, data.val_mask, num_classes, test)
 
     def fingerprint(self) -> str:
-        """A digest of everything that training reads; a checkpoint of another task is refused by it."""
+        """A digest of everything that training reads; a checkpoint of another task is refused by it.
+
+        The layout and the device of ``x`` do not count.
+        """
         digest = hashlib.sha256(repr((self.num_classes, sorted(self.graph.options.items()))).encode())
         used = self.train_mask | self.val_mask
-        x = (
-            (self.x.pattern.crow, self.x.pattern.col, self.x.values)
-            if isinstance(self.x, SparseFeatures)
-            else (self.x,)
-        )
+        # A copy of sparse features, since they keep what `dense` made.
+        x = self.x.with_values(self.x.values).dense() if isinstance(self.x, SparseFeatures) else self.x
         values = (
-            *x,
+            x + 0.0,  # -0.0 is no entry of sparse features
             self.graph.edge_index,
             self.graph.edge_weight,
             self.y[used],
