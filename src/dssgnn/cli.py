@@ -85,7 +85,9 @@ def _options(
 def fit(
     graph: Graph,
     out: Annotated[Path, typer.Option(help="The model folder to write.")],
-    method: Annotated[str, typer.Option(help="dss-gnn, dss-hybrid, gcn, gat or gpr-gnn.")] = "dss-gnn",
+    method: Annotated[
+        str, typer.Option(help="dss-gnn, dss-hybrid, gcn, gcn-res, gat, chebnet, gpr-gnn, bernnet, tfe-gnn.")
+    ] = "dss-gnn",
     split: Annotated[
         int | None, typer.Option(help="Which published split of a catalog graph; 0 by default.")
     ] = None,

@@ -69,7 +69,7 @@ class DSSClassifier:
     """Node classification with uncertainty.
 
     Args:
-        method: ``"dss-gnn"``, ``"dss-hybrid"``, or a comparison system (``"gcn"``, ``"gat"``, ``"gpr-gnn"``).
+        method: ``"dss-gnn"``, ``"dss-hybrid"``, or a comparison system of `dssgnn.systems.METHODS`.
         hidden_channels, num_layers, chaos_order, filter_orders, gate_order, propagation, residual, norm, dropout,
             input_dropout, filter_init, base, residual_scale, warmup_epochs: see `dssgnn.systems.Architecture`;
             ``input_dropout="auto"`` is 0.5 for 100 features and more, else 0.

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from torch import nn
 
@@ -94,14 +94,28 @@ def _dss_gnn(in_channels: int, classes: int, shape: Architecture) -> DSSGNN:
     )
 
 
-def _encoder(name: str) -> Callable[[int, int, Architecture], nn.Module]:
+def _encoder(
+    name: str, options: Callable[[Architecture], dict[str, Any]] = lambda shape: {}
+) -> Callable[[int, int, Architecture], nn.Module]:
     def make(in_channels: int, classes: int, shape: Architecture) -> nn.Module:
-        # The comparison systems are those of the paper: two layers, no norm, no input dropout.
-        return Deterministic(
-            make_encoder(name, in_channels, shape.hidden_channels, classes, dropout=shape.dropout)
-        )
+        # The comparison systems are those of the paper (two layers, no norm, no input dropout) but for ``options``.
+        common = {"dropout": shape.dropout} | options(shape)
+        return Deterministic(make_encoder(name, in_channels, shape.hidden_channels, classes, **common))
 
     return make
+
+
+def _gcn_res(shape: Architecture) -> dict[str, Any]:
+    norm = shape.norm or "layer"
+    return {"num_layers": shape.num_layers, "norm": norm, "input_dropout": shape.input_dropout}
+
+
+def _tfe_gnn(shape: Architecture) -> dict[str, Any]:
+    return {
+        "filter_orders": shape.filter_orders,
+        "propagation_dropout": shape.input_dropout,
+        "weight_init": "glorot",  # theirs needs their rates
+    }
 
 
 def _dss_hybrid(in_channels: int, classes: int, shape: Architecture) -> nn.Module:
@@ -114,8 +128,12 @@ METHODS: dict[str, Callable[[int, int, Architecture], nn.Module]] = {
     "dss-gnn": _dss_gnn,
     "dss-hybrid": _dss_hybrid,
     "gcn": _encoder("gcn"),
+    "gcn-res": _encoder("gcn-res", _gcn_res),
     "gat": _encoder("gat"),
+    "chebnet": _encoder("chebnet", lambda shape: {"degree": shape.filter_orders[0]}),
     "gpr-gnn": _encoder("gpr-gnn"),
+    "bernnet": _encoder("bernnet"),
+    "tfe-gnn": _encoder("tfe-gnn", _tfe_gnn),
 }
 
 

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator, SparseFeatures
-from dssgnn.nn import DSSGNN, DSSHybrid, make_encoder
+from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
 from dssgnn.nn.dropout import drawing_from
 from dssgnn.training import NodeTask, seeded
 
@@ -44,12 +44,19 @@ def hybrid() -> DSSHybrid:
     return model
 
 
+def encoder(name: str) -> Deterministic:
+    with seeded(0):
+        return Deterministic(make_encoder(name, WORDS, 8, 3, dropout=0.0)).double()
+
+
 MODELS = {
     "separate lift": network,
     "shared lift": lambda: network(lift="shared"),
     "residual": lambda: network(residual=True),
     "first": lambda: network(propagation="first", branches="concat"),
     "hybrid": hybrid,
+    "gcn": lambda: encoder("gcn"),
+    "sage": lambda: encoder("sage"),
 }
 
 
@@ -129,7 +136,9 @@ def test_a_task_suits_itself_to_the_model(x: Tensor, graph: GraphOperator) -> No
     few = torch.where(torch.arange(WORDS) == 0, x, 0.0)
     assert isinstance(task(few, graph).suited_to(network()).x, SparseFeatures)
     assert isinstance(task(few, graph).suited_to(hybrid()).x, SparseFeatures)
-    assert task(few, graph).suited_to(make_encoder("gcn", WORDS, 8, 3)).x is few
+    for name, taken in (("gcn", True), ("sage", False)):
+        encoder = Deterministic(make_encoder(name, WORDS, 8, 3))
+        assert isinstance(task(few, graph).suited_to(encoder).x, SparseFeatures) == taken
     dense = x + 1
     assert task(dense, graph).suited_to(network()).x is dense
 

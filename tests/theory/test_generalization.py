@@ -7,7 +7,7 @@ import torch
 from torch_geometric import nn as pyg
 
 from dssgnn import DSSGNN, DSSConv, GraphOperator
-from dssgnn.nn import GPRGNN
+from dssgnn.baselines import GPRGNN
 from dssgnn.spectral import bernstein_to_chebyshev, monomial_to_chebyshev
 from theory.support import F64, chebyshev_matrices, gap, normal, random_graph, randomize, set_parameters
 

@@ -1,0 +1,44 @@
+"""What every encoder does with its arguments and with the features it is given, dense or sparse."""
+
+from torch import Tensor
+
+from dssgnn.errors import InputError
+from dssgnn.graph import SparseFeatures, sparse_linear
+from dssgnn.nn.dropout import dropout
+from dssgnn.nn.linear import linear
+from dssgnn.validation import check_count
+
+__all__ = ["check_inputs", "check_rates", "check_sizes", "drop_features", "linear_features"]
+
+
+def check_sizes(**sizes: object) -> None:
+    """Check that every size is an integer of at least 1."""
+    for name, value in sizes.items():
+        check_count(value, name, minimum=1)
+
+
+def check_rates(**rates: float) -> None:
+    """Check that every rate of dropout is in ``[0, 1)``."""
+    for name, rate in rates.items():
+        if not 0 <= rate < 1:
+            raise InputError(f"{name} must be in [0, 1), got {rate!r}")
+
+
+def check_inputs(x: Tensor | SparseFeatures, channels: int) -> None:
+    """Check the shape of ``x [N, channels]``; its values are not read, so that nothing waits for a GPU."""
+    if len(x.shape) != 2:
+        raise InputError(f"x must have shape [N, features], got {list(x.shape)}")
+    if x.size(1) != channels:
+        raise InputError(f"x has {x.size(1)} features, but the model was made for {channels}")
+
+
+def drop_features(x: Tensor | SparseFeatures, rate: float, training: bool) -> Tensor | SparseFeatures:
+    """Dropout on features; of sparse ones on the entries alone, since a dropped zero is a zero."""
+    if isinstance(x, SparseFeatures):
+        return x.with_values(dropout(x.values, rate, training))
+    return dropout(x, rate, training)
+
+
+def linear_features(x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
+    """``x @ weight`` for features ``[N, d]`` and ``weight [d, d']``."""
+    return sparse_linear(x, weight) if isinstance(x, SparseFeatures) else linear(x, weight)
