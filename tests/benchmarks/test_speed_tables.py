@@ -135,7 +135,11 @@ def test_targets_table():
 
 
 def test_steps_table():
-    rows = [step("ours", 4.0, saved_mib=10.0), step("published", 40.0, peak_mib=2500.0, base_mib=500.0), step("gcn", 2.0)]
+    rows = [
+        step("ours", 4.0, saved_mib=10.0),
+        step("published", 40.0, peak_mib=2500.0, base_mib=500.0),
+        step("gcn", 2.0),
+    ]
     lines = table("speed", rows).splitlines()
     assert lines[0].startswith("| device | setting | contender |")
     setting = rows[0].setting

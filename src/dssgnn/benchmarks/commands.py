@@ -148,34 +148,66 @@ def calibration(
         str, typer.Option(help="Catalog names, separated by commas; those present by default.")
     ] = "",
     methods: Annotated[str, typer.Option(help="Systems, separated by commas.")] = "dss-gnn,gcn,gat",
+    variants: Annotated[
+        str, typer.Option(help="Variants, separated by commas, or all; --rows lists them.")
+    ] = "default",
     splits: Annotated[str, typer.Option(help="How many splits (10), or a range of them (5-9).")] = "10",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    seed: Annotated[int, typer.Option(help="Of everything random.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of everything random in the variant 'default'.")] = 0,
+    search: Annotated[
+        Path, typer.Option(help="Results file of the search behind the variants 'best'.")
+    ] = Path("results/calibration_search.json"),
+    rows: Annotated[bool, typer.Option("--rows", help="List every system and variant, and stop.")] = False,
 ) -> None:
-    """Fit systems with their defaults on the published splits and record their test metrics.
+    """Train systems on the published splits and record their test metrics.
 
-    Example: dssgnn bench calibration --datasets cora,texas --splits 5-9
+    The variant 'default' is what `dssgnn fit` does; the others are the rows of the paper's table, and train all
+    splits of a graph as one population. A sweep that was stopped goes on where it was.
+
+    Example: dssgnn bench calibration --methods gcn,deep-ensemble --variants paper --datasets cora,texas
     """
-    from dssgnn.benchmarks.calibration import DATASETS, run
+    from functools import partial
+
+    import torch
+
+    from dssgnn.benchmarks.calibration import DATASETS, run, sweep
+    from dssgnn.benchmarks.calibration.space import ARMS, chosen
+    from dssgnn.benchmarks.calibration.systems import SYSTEMS, setup_of
     from dssgnn.data import names, status_rows
+    from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
     from dssgnn.systems import METHODS
 
+    known = [*((method, "default") for method in METHODS), *SYSTEMS, *(("dss-gnn", arm) for arm in ARMS)]
+    if rows:
+        for method, variant in sorted(known):
+            print(f"{method} {variant}")
+        return
     present = {row["name"] for row in status_rows(verify=False) if row["present"]}
-    chosen = datasets.split(",") if datasets else [name for name in DATASETS if name in present]
-    for name in chosen:
+    graphs = datasets.split(",") if datasets else [name for name in DATASETS if name in present]
+    for name in graphs:
         if name not in names():
             raise InputError(f"--datasets knows {', '.join(names())}, got {name!r}")
-    for method in methods.split(","):
-        if method not in METHODS:
-            raise InputError(f"--methods knows {', '.join(METHODS)}, got {method!r}")
+    wanted = methods.split(",")
+    for method in wanted:
+        if method not in {m for m, _ in known}:
+            raise InputError(f"--methods knows {', '.join(sorted({m for m, _ in known}))}, got {method!r}")
+    kinds = sorted({v for m, v in known if m in wanted}) if variants == "all" else variants.split(",")
+    for variant in kinds:
+        if not any((method, variant) in known for method in wanted):
+            raise InputError(
+                f"--variants knows {', '.join(sorted({v for m, v in known if m in wanted}))} of these methods, "
+                f"got {variant!r}"
+            )
     first, dash, last = splits.partition("-")
     if not (first.isdecimal() and (last.isdecimal() if dash else True)):
         raise InputError(f"--splits takes a number (10) or a range (5-9), got {splits!r}")
     numbers = range(int(first), int(last) + 1) if dash else range(int(first))
+    pairs = [(method, variant) for method in wanted for variant in kinds if (method, variant) in known]
+    place = torch.device(resolve_device(device))
     run(
-        chosen,
-        methods.split(","),
+        graphs,
+        [method for method, variant in pairs if variant == "default"],
         numbers,
         out,
         device=device,
@@ -184,3 +216,17 @@ def calibration(
             f"{r.setting} {r.method} split {r.split}: Brier {r.metrics['brier']:.4f}", flush=True
         ),
     )
+    table = [
+        (
+            name,
+            method,
+            variant,
+            partial(chosen, name, variant, search, place)
+            if variant in ARMS
+            else partial(setup_of, method, variant, name),
+        )
+        for name in graphs
+        for method, variant in pairs
+        if variant != "default"
+    ]
+    sweep(table, list(numbers), out, place, partial(print, flush=True))

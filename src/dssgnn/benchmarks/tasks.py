@@ -1,6 +1,6 @@
 """The splits of a catalog graph as tasks that can be trained together."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +13,11 @@ __all__ = ["split_tasks"]
 
 
 def split_tasks(
-    name: str, splits: Iterable[int], device: torch.device | str, **operator: Any
+    name: str,
+    splits: Iterable[int],
+    device: torch.device | str,
+    preparation: Mapping[str, Any] | None = None,
+    **operator: Any,
 ) -> list[NodeTask]:
     """One task a split; features, operator and labels are the same objects in all of them.
 
@@ -21,12 +25,13 @@ def split_tasks(
         name: in the catalog.
         splits: published ones, by number.
         device: where they go.
+        preparation: of features and edges, other than the catalog's.
         operator: options of `GraphOperator.from_edge_index`.
     """
     first: NodeTask | None = None
     tasks = []
     for split in splits:
-        data = load(name, split=split)
+        data = load(name, split=split, **(preparation or {}))
         if first is None:
             first = NodeTask.from_data(data, **operator).to(device)
         masks = {key: getattr(data, key).to(device) for key in ("train_mask", "val_mask", "test_mask")}

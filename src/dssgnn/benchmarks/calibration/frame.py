@@ -1,0 +1,110 @@
+"""Train a system on all splits of a dataset at once, and read each split's test part once."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+
+from dssgnn.baselines.temperature import TemperatureScaled
+from dssgnn.benchmarks.calibration.setup import Setup
+from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
+from dssgnn.benchmarks.tasks import split_tasks
+from dssgnn.training import NodeTask, TrainingResult, fit_population, seeded
+from dssgnn.training.loop import evaluate
+
+__all__ = ["METRICS", "Trained", "measure", "sweep", "train"]
+
+METRICS = ("accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "chaos_energy")
+
+Trained = list[tuple[NodeTask, torch.nn.Module, list[TrainingResult]]]
+
+
+def train(setup: Setup, tasks: Sequence[NodeTask], splits: Sequence[int]) -> Trained:
+    """The system of every split: its task, the system, and how each member's training went."""
+    own = [
+        (task, split, member)
+        for task, split in zip(tasks, splits, strict=True)
+        for member in range(setup.members)
+    ]
+    models, configs = [], []
+    for task, split, member in own:
+        seed = setup.seed(split, member)
+        with seeded(seed):
+            models.append(setup.make(task.x.size(1), task.num_classes).to(task.x.device))
+        setup.before(models[-1], task)
+        configs.append(replace(setup.training, seed=seed))
+    x = tasks[0].suited_to(models[0]).x  # made once, and the same object for all
+    suited = [replace(task, x=x) for task in tasks]
+    of_member = [replace(task, x=x) for task, _, _ in own]
+    results = fit_population(models, of_member, configs)
+    size = setup.members
+    trained: Trained = []
+    for i, task in enumerate(suited):
+        part = slice(i * size, (i + 1) * size)
+        system = setup.combine(models[part])
+        if setup.temperature:
+            system = TemperatureScaled.fitted(system, task)
+        trained.append((task, system, results[part]))
+    return trained
+
+
+def measure(setup: Setup, name: str, splits: Sequence[int], device: torch.device) -> list[dict[str, float]]:
+    """Every metric of every split, the test part of each read once, at the end."""
+    tasks = split_tasks(name, splits, device, setup.preparation, **setup.operator)
+    rows = []
+    for task, system, results in train(setup, tasks, splits):
+        assert task.test_mask is not None  # published splits have one
+        test = evaluate(system, task, task.test_mask)
+        row = {key: test[key] for key in METRICS}
+        row["val_brier"] = evaluate(system, task, task.val_mask)["brier"]
+        row["epochs"] = float(max(len(result.history) for result in results))
+        row["best_epoch"] = float(results[0].best_epoch)
+        rows.append(row)
+    return rows
+
+
+def sweep(
+    rows: Iterable[tuple[str, str, str, Callable[[], Setup]]],
+    splits: Sequence[int],
+    out: Path,
+    device: torch.device,
+    say: Callable[[str], None] = lambda text: None,
+) -> None:
+    """Measure rows ``(dataset, method, variant, setup)`` and add their records to ``out``, one row at a time.
+
+    Splits that ``out`` holds already are not run again, so a sweep that was stopped goes on where it was.
+    """
+    place = device_name(device)
+    done = {record.key for record in read_records(out)} if out.exists() else set()
+    for dataset, method, variant, make in rows:
+
+        def key(split: int, what: tuple[str, str, str] = (dataset, method, variant)) -> tuple[object, ...]:
+            return ("calibration", *what, split, 0, place)
+
+        missing = [split for split in splits if key(split) not in done]
+        if not missing:
+            continue
+        setup = make()
+        config = {**setup.config, "operator": dict(setup.operator), "training": asdict(setup.training)}
+        measured = measure(setup, dataset, missing, device)
+        merge_records(
+            out,
+            [
+                Record(
+                    benchmark="calibration",
+                    setting=dataset,
+                    method=method,
+                    variant=variant,
+                    metrics=metrics,
+                    config=config | {"members": setup.members, "temperature": setup.temperature},
+                    device=place,
+                    split=split,
+                    seed=0,
+                    selected_on=f"validation {setup.training.monitor}",
+                )
+                for split, metrics in zip(missing, measured, strict=True)
+            ],
+        )
+        mean = sum(row["brier"] for row in measured) / len(measured)
+        say(f"{dataset} {method} {variant}: Brier {mean:.4f} over {len(measured)} splits")

@@ -1,0 +1,166 @@
+"""The frame of the calibration table: splits as a population, ensembles, resuming, what the test part is read for."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from dssgnn import DSSGNN
+from dssgnn.baselines.deep_ensemble import DeepEnsemble
+from dssgnn.benchmarks import tasks as tasks_module
+from dssgnn.benchmarks.calibration import Setup, measure, space, sweep
+from dssgnn.benchmarks.calibration import frame as run_module
+from dssgnn.benchmarks.calibration.setup import seed_of_run
+from dssgnn.benchmarks.calibration.systems import SYSTEMS
+from dssgnn.benchmarks.records import read_records
+from dssgnn.benchmarks.tasks import split_tasks
+from dssgnn.data.synthetic import minesweeper
+from dssgnn.training import TrainingConfig, fit, seeded
+from dssgnn.training.loop import evaluate
+
+CPU = torch.device("cpu")
+CONFIG = TrainingConfig(epochs=8, patience=None, monitor="brier")
+
+
+@pytest.fixture(autouse=True)
+def _boards(monkeypatch):
+    def load(name, split, **preparation):
+        data = minesweeper(10, 10)
+        data.x = data.x.double()
+        order = torch.randperm(100, generator=torch.Generator().manual_seed(split))
+        for key, part in (("train_mask", order[:50]), ("val_mask", order[50:75]), ("test_mask", order[75:])):
+            mask = torch.zeros(100, dtype=torch.bool)
+            mask[part] = True
+            data[key] = mask
+        return data
+
+    monkeypatch.setattr(tasks_module, "load", load)
+
+
+def setup(**options):
+    def make(features, classes):
+        return DSSGNN(features, 8, classes, chaos_order=1, dropout=0.3).double()
+
+    return Setup(make, CONFIG, **options)
+
+
+def test_tasks_share_everything_but_their_masks():
+    first, second = split_tasks("board", [0, 1], CPU, self_loops=True)
+    assert first.x is second.x
+    assert first.graph is second.graph
+    assert first.y is second.y
+    assert not torch.equal(first.train_mask, second.train_mask)
+    assert first.graph.options["self_loops"] is True
+
+
+def test_a_row_is_what_separate_runs_give():
+    rows = measure(setup(), "board", [0, 3], CPU)
+    for split, row in zip([0, 3], rows, strict=True):
+        (task,) = split_tasks("board", [split], CPU)
+        with seeded(seed_of_run(split, 0)):
+            model = setup().make(7, 2)
+        fit(model, task, replace(CONFIG, seed=seed_of_run(split, 0)))
+        expected = evaluate(model, task, task.test_mask)
+        assert row["brier"] == pytest.approx(expected["brier"], abs=1e-8)
+        assert row["val_brier"] == pytest.approx(evaluate(model, task, task.val_mask)["brier"], abs=1e-8)
+        assert row["epochs"] == 8
+
+
+def test_ensembles_combine_the_members_of_their_split():
+    seen = []
+
+    def combine(models):
+        seen.append(models)
+        return DeepEnsemble(models)
+
+    rows = measure(setup(members=3, combine=combine), "board", [0, 1], CPU)
+    assert [len(models) for models in seen] == [3, 3]
+    assert len(rows) == 2
+    weights = [next(model.parameters()) for models in seen for model in models]
+    assert all(not torch.equal(a, b) for i, a in enumerate(weights) for b in weights[:i])
+
+
+def test_temperature_is_fitted_before_reading():
+    plain, scaled = (measure(setup(temperature=t), "board", [0], CPU)[0] for t in (False, True))
+    assert scaled["accuracy"] == plain["accuracy"]
+    assert scaled["nll"] != plain["nll"]
+
+
+def test_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch):
+    out = tmp_path / "calibration.json"
+    calls = []
+    inner = run_module.measure
+
+    def counted(given, name, splits, device):
+        calls.append((name, tuple(splits)))
+        return inner(given, name, splits, device)
+
+    monkeypatch.setattr(run_module, "measure", counted)
+    rows = [("board", "dss-gnn", "a", setup), ("board", "dss-gnn", "b", setup)]
+    sweep(rows[:1], [0, 1], out, CPU)
+    sweep(rows, [0, 1, 2], out, CPU)
+    assert calls == [("board", (0, 1)), ("board", (2,)), ("board", (0, 1, 2))]
+    records = read_records(out)
+    assert {(r.variant, r.split) for r in records} == {(v, s) for v in "ab" for s in range(3)}
+    assert all(r.selected_on == "validation brier" and 0 <= r.metrics["brier"] <= 2 for r in records)
+    assert records[0].config["training"]["epochs"] == 8
+
+
+def test_every_draw_builds_and_trains_in_every_arm():
+    (task,) = split_tasks("board", [0], CPU)
+    for arm, orders in space.ARMS.items():
+        for config in space.draw(12):
+            made = space.dss_setup(config | {"chaos_order": orders[0]}, arm, epochs=1, patience=1)
+            with seeded(0):
+                model = made.make(7, 2).double()
+            fit(model, task, made.training)
+            assert (made.training.logit_weight > 0) == (
+                arm == "best-p0-penalty" and config["chaos_weight"] > 0
+            )
+
+
+def test_draws_cover_the_space():
+    drawn = space.draw(300)
+    for name, values in space.SPACE.items():
+        assert {config[name] for config in drawn} == set(values)
+
+
+def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeypatch):
+    out = tmp_path / "search.json"
+    small = {name: (values[0],) for name, values in space.SPACE.items()} | {
+        "lr": (0.01, 1e-6),
+        "hidden_channels": (8,),
+    }
+    monkeypatch.setattr(space, "SPACE", small)
+    inner = space.dss_setup
+
+    def double(*arguments, **options):
+        made = inner(*arguments, **options)
+        return replace(made, make=lambda f, c: made.make(f, c).double())
+
+    monkeypatch.setattr(space, "dss_setup", double)
+    monkeypatch.setattr(run_module, "evaluate", None)  # nobody may look at a test part
+    budget = space.Budget(draws=4, splits=(0,), epochs=15, finalists=2, final_epochs=20, patience=20)
+    found = space.search("board", "best", out, CPU, budget)
+    records = read_records(out)
+    assert 3 <= len(records) <= 6  # a draw may come twice
+    assert all(set(r.metrics) <= {"val_brier", *(f"val_brier_{s}" for s in range(10))} for r in records)
+    finals = [r for r in records if len(r.metrics) == 11]
+    assert found["lr"] == min(finals, key=lambda r: r.metrics["val_brier"]).config["lr"] == 0.01
+    monkeypatch.setattr(space, "train", None)  # everything is on record
+    assert space.search("board", "best", out, CPU, budget) == found
+
+
+@pytest.mark.filterwarnings("ignore:epochs=2 ends within the warm-up")
+@pytest.mark.parametrize("row", list(SYSTEMS), ids=" ".join)
+def test_every_row_trains_as_a_population(row):
+    """Two splits, two epochs, on a small board with the setup of a real dataset."""
+    made = SYSTEMS[row]("texas")
+    made = replace(
+        made,
+        training=replace(made.training, epochs=2, patience=None),
+        make=lambda f, c: SYSTEMS[row]("texas").make(f, c).double(),
+    )
+    rows = measure(made, "texas", [0, 1], CPU)
+    assert all(0 <= r["brier"] <= 2 and 0 <= r["accuracy"] <= 1 for r in rows)
+    assert made.config
