@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+from typer.testing import CliRunner
 
 from dssgnn import DSSGNN
 from dssgnn.baselines.deep_ensemble import DeepEnsemble
@@ -12,9 +13,11 @@ from dssgnn.benchmarks.calibration import Setup, measure, space, sweep
 from dssgnn.benchmarks.calibration import frame as run_module
 from dssgnn.benchmarks.calibration.setup import seed_of_run
 from dssgnn.benchmarks.calibration.systems import SYSTEMS
+from dssgnn.benchmarks.commands import bench
 from dssgnn.benchmarks.records import read_records
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.data.synthetic import minesweeper
+from dssgnn.errors import InputError
 from dssgnn.training import TrainingConfig, fit, seeded
 from dssgnn.training.loop import evaluate
 
@@ -164,3 +167,38 @@ def test_every_row_trains_as_a_population(row):
     rows = measure(made, "texas", [0, 1], CPU)
     assert all(0 <= r["brier"] <= 2 and 0 <= r["accuracy"] <= 1 for r in rows)
     assert made.config
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--methods", "magic"], "--methods knows bernnet, .* got 'magic'"),
+        (["--methods", "gcn", "--variants", "best"], "--variants knows default, paper, temperature of these"),
+        (["--datasets", "atlantis"], "--datasets knows .* got 'atlantis'"),
+        (["--splits", "many"], "--splits takes a number"),
+    ],
+)
+def test_command_refuses(words, message):
+    with pytest.raises(InputError, match=message):
+        CliRunner().invoke(bench, ["calibration", *words], catch_exceptions=False)
+
+
+def test_command_runs_a_row(tmp_path, monkeypatch):
+    whole = SYSTEMS["gpr-gnn", "paper"]("texas")
+    short = replace(whole, training=CONFIG, make=lambda f, c: whole.make(f, c).double())
+    monkeypatch.setitem(SYSTEMS, ("gpr-gnn", "paper"), lambda dataset: short)
+    out = tmp_path / "calibration.json"
+    words = ["--methods", "gpr-gnn", "--variants", "paper", "--datasets", "texas", "--splits", "0-1"]
+    result = CliRunner().invoke(
+        bench, ["calibration", *words, "--device", "cpu", "--out", str(out)], catch_exceptions=False
+    )
+    assert "texas gpr-gnn paper: Brier" in result.output
+    assert {(r.method, r.variant, r.split) for r in read_records(out)} == {
+        ("gpr-gnn", "paper", s) for s in (0, 1)
+    }
+
+
+def test_command_lists_its_rows():
+    lines = CliRunner().invoke(bench, ["calibration", "--rows"], catch_exceptions=False).output.splitlines()
+    assert {"dss-gnn best-p0-penalty", "gcn default", "deep-ensemble paper"} <= set(lines)
+    assert len(lines) == len(set(lines))
