@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
+from dssgnn.benchmarks.calibration.tables import TABLES as CALIBRATION_TABLES
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record, read_records
 from dssgnn.benchmarks.speed.tables import TABLES as SPEED_TABLES
@@ -72,6 +73,7 @@ def _defaults(records: list[Record]) -> str:
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     **SPEED_TABLES,
+    **CALIBRATION_TABLES,
     "defaults": ("calibration.json", _defaults),
     "reading": ("reading.json", _reading),
 }
