@@ -1,5 +1,6 @@
 """On a GPU: an epoch replayed as a graph does what it does launched, alone and in a population."""
 
+import gc
 from collections import deque
 from dataclasses import replace
 
@@ -9,7 +10,7 @@ import torch
 from dssgnn import DSSGNN, DSSHybrid
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
-from dssgnn.nn import make_encoder
+from dssgnn.nn import Deterministic, make_encoder
 from dssgnn.training import NodeTask, TrainingConfig, capture, fit, fit_population, seeded
 from dssgnn.training.epoch import Epoch
 
@@ -191,3 +192,22 @@ def test_resume_is_the_whole_run(task, tmp_path):
     for ours, theirs in zip(result.history, expected, strict=True):
         assert ours == pytest.approx(theirs, abs=1e-8)
     close(whole, resumed)
+
+
+def test_recordings_leave_no_memory_behind(task):
+    """Streams keep workspaces; graphs keep pools; both must be given back or shared."""
+    held = []
+    for seed in range(4):
+        fit(dss(seed), task, CONFIG)
+        gc.collect()
+        torch.cuda.synchronize()
+        held.append(torch.cuda.memory_allocated())
+    assert held[1] == held[2] == held[3]
+
+
+@pytest.mark.parametrize("name", ["gcn", "gat", "gcn-res", "chebnet", "bernnet", "tfe-gnn"])
+def test_encoders_are_recorded(name, task, calls):
+    with seeded(0):
+        model = Deterministic(make_encoder(name, 7, 8, 2)).double().cuda()
+    fit(model, task, CONFIG)
+    assert len(calls) == 4
