@@ -1,6 +1,6 @@
 """The frame of the calibration table: splits as a population, ensembles, resuming, what the test part is read for."""
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 import torch
@@ -11,9 +11,11 @@ from dssgnn.baselines.deep_ensemble import DeepEnsemble
 from dssgnn.benchmarks import tasks as tasks_module
 from dssgnn.benchmarks.calibration import Setup, measure, space, sweep
 from dssgnn.benchmarks.calibration import frame as run_module
+from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
 from dssgnn.benchmarks.calibration.setup import seed_of_run
 from dssgnn.benchmarks.calibration.systems import SYSTEMS
 from dssgnn.benchmarks.commands import bench
+from dssgnn.benchmarks.presets import preset
 from dssgnn.benchmarks.records import read_records
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.data.synthetic import minesweeper
@@ -176,6 +178,8 @@ def test_every_row_trains_as_a_population(row):
         (["--methods", "gcn", "--variants", "best"], "--variants knows default, paper, temperature of these"),
         (["--datasets", "atlantis"], "--datasets knows .* got 'atlantis'"),
         (["--splits", "many"], "--splits takes a number"),
+        (["--ablations", "everything"], "--ablations knows order, .* got 'everything'"),
+        (["--ablations", "order", "--base", "best"], "--base must be published or paper, got 'best'"),
     ],
 )
 def test_command_refuses(words, message):
@@ -202,3 +206,20 @@ def test_command_lists_its_rows():
     lines = CliRunner().invoke(bench, ["calibration", "--rows"], catch_exceptions=False).output.splitlines()
     assert {"dss-gnn best-p0-penalty", "gcn default", "deep-ensemble paper"} <= set(lines)
     assert len(lines) == len(set(lines))
+
+
+@pytest.mark.parametrize("name", list(ABLATIONS))
+@pytest.mark.parametrize("base", ["published", "paper"])
+def test_an_ablation_changes_one_thing(name, base):
+    for variant, make in ablation(name, base).items():
+        made, given = make("cora"), preset("cora", base)
+        model, training = ABLATIONS[name][variant.removeprefix(f"{base}, ")]
+        assert made.config["architecture"] == {**given.architecture, **model}
+        same = set(asdict(given.training)) - set(training) - {"chaos_weight"}
+        assert all(
+            getattr(made.training, key) == getattr(given.training, key) for key in same - {"logit_weight"}
+        )
+        made.make(7, 2)
+    if name == "penalty":
+        assert (made.training.logit_weight, made.training.chaos_weight) == (given.training.chaos_weight, 0)
+        assert given.training.chaos_weight > 0

@@ -157,6 +157,12 @@ def calibration(
     search: Annotated[
         Path, typer.Option(help="Results file of the search behind the variants 'best'.")
     ] = Path("results/calibration_search.json"),
+    ablations: Annotated[
+        str, typer.Option(help="Ablations of the presets of --base instead, separated by commas, or all.")
+    ] = "",
+    base: Annotated[
+        str, typer.Option(help="Presets that ablations change: published or paper.")
+    ] = "published",
     rows: Annotated[bool, typer.Option("--rows", help="List every system and variant, and stop.")] = False,
 ) -> None:
     """Train systems on the published splits and record their test metrics.
@@ -171,6 +177,7 @@ def calibration(
     import torch
 
     from dssgnn.benchmarks.calibration import DATASETS, run, sweep
+    from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
     from dssgnn.benchmarks.calibration.space import ARMS, chosen
     from dssgnn.benchmarks.calibration.systems import SYSTEMS, setup_of
     from dssgnn.data import names, status_rows
@@ -182,6 +189,7 @@ def calibration(
     if rows:
         for method, variant in sorted(known):
             print(f"{method} {variant}")
+        print(f"ablations: {', '.join(ABLATIONS)}")
         return
     present = {row["name"] for row in status_rows(verify=False) if row["present"]}
     graphs = datasets.split(",") if datasets else [name for name in DATASETS if name in present]
@@ -203,8 +211,19 @@ def calibration(
     if not (first.isdecimal() and (last.isdecimal() if dash else True)):
         raise InputError(f"--splits takes a number (10) or a range (5-9), got {splits!r}")
     numbers = range(int(first), int(last) + 1) if dash else range(int(first))
-    pairs = [(method, variant) for method in wanted for variant in kinds if (method, variant) in known]
     place = torch.device(resolve_device(device))
+    tell = partial(print, flush=True)
+    if ablations:
+        if base not in ("published", "paper"):
+            raise InputError(f"--base must be published or paper, got {base!r}")
+        for name in (given := list(ABLATIONS) if ablations == "all" else ablations.split(",")):
+            if name not in ABLATIONS:
+                raise InputError(f"--ablations knows {', '.join(ABLATIONS)}, got {name!r}")
+        made = {v: make for name in given for v, make in ablation(name, base).items()}  # type: ignore[arg-type]
+        changed = [(name, "dss-gnn", v, partial(make, name)) for name in graphs for v, make in made.items()]
+        sweep(changed, list(numbers), out, place, tell)
+        return
+    pairs = [(method, variant) for method in wanted for variant in kinds if (method, variant) in known]
     run(
         graphs,
         [method for method, variant in pairs if variant == "default"],
@@ -229,4 +248,4 @@ def calibration(
         for method, variant in pairs
         if variant != "default"
     ]
-    sweep(table, list(numbers), out, place, partial(print, flush=True))
+    sweep(table, list(numbers), out, place, tell)

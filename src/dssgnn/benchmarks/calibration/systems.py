@@ -2,18 +2,17 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import partial
 from typing import Any
 
 from torch import Tensor, nn
 
 from dssgnn.baselines import TFE_PRESETS, DeepEnsemble, GDeltaUQ, MCDropout
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.presets import preset
+from dssgnn.benchmarks.presets import Preset, preset
 from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
 from dssgnn.training import NodeTask, ParameterGroup, TrainingConfig
 
-__all__ = ["SYSTEMS", "setup_of"]
+__all__ = ["SYSTEMS", "preset_setup", "setup_of"]
 
 # Validation cross-entropy chooses the epoch in every one of the paper's runs (protocols 1.6, 5.1 to 5.4).
 _TRAINING = TrainingConfig(
@@ -94,8 +93,8 @@ def _hybrid(dataset: str) -> Setup:
     return Setup(make, training, seed=_one_seed, config={"base": base, "branch": branch})
 
 
-def _preset(variant: Any, dataset: str) -> Setup:
-    given = preset(dataset, variant)
+def preset_setup(given: Preset) -> Setup:
+    """A preset of the paper as a setup; every split is trained with the authors' one seed."""
     return Setup(
         given.make_model,
         given.training,
@@ -135,8 +134,8 @@ SYSTEMS: dict[tuple[str, str], Callable[[str], Setup]] = {
     ("g-delta-uq", "layer"): _g_delta_uq("layer"),
     ("gcn-res", "modern"): _encoder("gcn-res", num_layers=3, input_dropout=0.5),
     ("dss-hybrid", "paper"): _hybrid,
-    ("dss-gnn", "paper"): partial(_preset, "paper"),
-    ("dss-gnn", "published"): partial(_preset, "published"),
+    ("dss-gnn", "paper"): lambda dataset: preset_setup(preset(dataset, "paper")),
+    ("dss-gnn", "published"): lambda dataset: preset_setup(preset(dataset, "published")),
 }
 
 
