@@ -109,6 +109,21 @@ def test_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch):
     assert {(r.variant, r.split) for r in records} == {(v, s) for v in "ab" for s in range(3)}
     assert all(r.selected_on == "validation brier" and 0 <= r.metrics["brier"] <= 2 for r in records)
     assert records[0].config["training"]["epochs"] == 8
+    assert [r.config["seeds"] for r in records if r.variant == "a"] == [[42], [43], [44]]
+    other = [("board", "dss-gnn", "a", lambda: replace(setup(), training=replace(CONFIG, lr=0.02)))]
+    sweep(other, [0], out, CPU)  # another configuration is not the same row
+    assert calls[-1] == ("board", (0,))
+
+
+def test_a_row_that_does_not_fit_is_left_out(tmp_path):
+    def too_large():
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried everything.")
+
+    said = []
+    rows = [("board", "dss-gnn", "a", lambda: replace(setup(), make=lambda f, c: too_large()))]
+    sweep([*rows, ("board", "dss-gnn", "b", setup)], [0], tmp_path / "c.json", CPU, said.append)
+    assert said[0] == "board dss-gnn a: left out, CUDA out of memory"
+    assert [r.variant for r in read_records(tmp_path / "c.json")] == ["b"]
 
 
 def test_every_draw_builds_and_trains_in_every_arm():
@@ -119,9 +134,7 @@ def test_every_draw_builds_and_trains_in_every_arm():
             with seeded(0):
                 model = made.make(7, 2).double()
             fit(model, task, made.training)
-            assert (made.training.logit_weight > 0) == (
-                arm == "best-p0-penalty" and config["chaos_weight"] > 0
-            )
+            assert (made.training.logit_weight > 0) == (arm == "best-p0-penalty")
 
 
 def test_draws_cover_the_space():
@@ -154,6 +167,9 @@ def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeyp
     assert found["lr"] == min(finals, key=lambda r: r.metrics["val_brier"]).config["lr"] == 0.01
     monkeypatch.setattr(space, "train", None)  # everything is on record
     assert space.search("board", "best", out, CPU, budget) == found
+    twin = space.chosen("board", "twin-p0-penalty", out, CPU, budget)
+    assert {k: v for k, v in twin.config.items() if k != "arm"} == found | {"chaos_order": 0}
+    assert twin.training.logit_weight > 0
 
 
 @pytest.mark.filterwarnings("ignore:epochs=2 ends within the warm-up")
@@ -175,7 +191,10 @@ def test_every_row_trains_as_a_population(row):
     ("words", "message"),
     [
         (["--methods", "magic"], "--methods knows bernnet, .* got 'magic'"),
-        (["--methods", "gcn", "--variants", "best"], "--variants knows default, paper, temperature of these"),
+        (
+            ["--methods", "gcn", "--variants", "best"],
+            "--variants knows batch-norm, default, paper, temperature of these",
+        ),
         (["--datasets", "atlantis"], "--datasets knows .* got 'atlantis'"),
         (["--splits", "many"], "--splits takes a number"),
         (["--ablations", "everything"], "--ablations knows order, .* got 'everything'"),

@@ -47,12 +47,21 @@ def test_a_gpus_record_counts_and_defaults_do_not():
 
 def test_agreement_with_the_paper():
     near, far = (
-        table("calibration-agreement", rows("gcn", "paper", [0.2], accuracy=a))[2] for a in (0.90, 0.91)
+        table("calibration-agreement", rows("gcn", "paper", [0.2] * 10, accuracy=a))[2] for a in (0.90, 0.91)
     )
-    assert near == "| cora | gcn | paper | +1.6 | within two |"
-    assert far == "| cora | gcn | paper | +2.2 | not within two |"
-    ensemble = table("calibration-agreement", rows("deep-ensemble", "paper", [0.2], accuracy=0.8745 + 0.0161))
+    assert near == "| cora | gcn | paper | +1.6 | within two | -0.9 | within two |"
+    assert far == "| cora | gcn | paper | +2.2 | not within two | -0.9 | within two |"
+    ensemble = table(
+        "calibration-agreement", rows("deep-ensemble", "paper", [0.2] * 10, accuracy=0.8745 + 0.0161)
+    )
     assert ensemble[2].startswith("| cora | deep-ensemble | paper | +1.0 |")
+
+
+def test_rows_that_the_paper_does_not_print():
+    """Nor a row of nine splits, nor one that only shares its name with a printed one."""
+    others = rows("gpr-gnn", "paper", [0.2] * 10) + rows("gcn", "temperature", [0.2] * 10)
+    assert table("calibration-agreement", others + rows("gat", "paper", [0.2] * 9)) == ["Not measured yet."]
+    assert all(" | – | " in line for line in table("calibration", others)[2:])
 
 
 def test_paired_comparison_is_corrected_over_datasets():

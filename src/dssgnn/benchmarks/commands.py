@@ -178,14 +178,18 @@ def calibration(
 
     from dssgnn.benchmarks.calibration import DATASETS, run, sweep
     from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
-    from dssgnn.benchmarks.calibration.space import ARMS, chosen
+    from dssgnn.benchmarks.calibration.space import ARMS, TWINS, chosen
     from dssgnn.benchmarks.calibration.systems import SYSTEMS, setup_of
     from dssgnn.data import names, status_rows
     from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
     from dssgnn.systems import METHODS
 
-    known = [*((method, "default") for method in METHODS), *SYSTEMS, *(("dss-gnn", arm) for arm in ARMS)]
+    known = [
+        *((method, "default") for method in METHODS),
+        *SYSTEMS,
+        *(("dss-gnn", arm) for arm in (*ARMS, *TWINS)),
+    ]
     if rows:
         for method, variant in sorted(known):
             print(f"{method} {variant}")
@@ -221,7 +225,7 @@ def calibration(
                 raise InputError(f"--ablations knows {', '.join(ABLATIONS)}, got {name!r}")
         made = {v: make for name in given for v, make in ablation(name, base).items()}  # type: ignore[arg-type]
         changed = [(name, "dss-gnn", v, partial(make, name)) for name in graphs for v, make in made.items()]
-        sweep(changed, list(numbers), out, place, tell)
+        sweep(changed, list(numbers), out, place, tell, benchmark="calibration-ablation")
         return
     pairs = [(method, variant) for method in wanted for variant in kinds if (method, variant) in known]
     run(
@@ -240,8 +244,8 @@ def calibration(
             name,
             method,
             variant,
-            partial(chosen, name, variant, search, place)
-            if variant in ARMS
+            partial(chosen, name, variant, search, place, say=tell)
+            if variant in {**ARMS, **TWINS}
             else partial(setup_of, method, variant, name),
         )
         for name in graphs

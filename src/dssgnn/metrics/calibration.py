@@ -129,7 +129,9 @@ def _calibration_error(curve: ReliabilityCurve) -> Tensor:
     return ((curve.accuracy - curve.confidence).abs() * curve.support).sum() / curve.support.sum()
 
 
-METRICS = ("accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "chaos_energy")
+METRICS = (
+    "accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "ece_mean", "chaos_energy",
+)  # fmt: skip
 
 
 def calibration_metrics(expansion: LogitDistribution, y: Tensor) -> dict[str, float]:
@@ -165,6 +167,7 @@ def metric_values(expansion: LogitDistribution, y: Tensor, weight: Tensor | None
             _accuracy(mean, y, weight),
             _brier(mean, y, weight),
             _mean(nll_by_node(log_mean, y), weight),
+            _calibration_error(_reliability(mean, y, 10, weight)),
             _mean(expansion.chaos_energy, weight),
         ]
     )

@@ -1,8 +1,11 @@
 """Train a system on all splits of a dataset at once, and read each split's test part once."""
 
+import json
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import torch
 
@@ -15,7 +18,9 @@ from dssgnn.training.loop import evaluate
 
 __all__ = ["METRICS", "Trained", "measure", "sweep", "train"]
 
-METRICS = ("accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "chaos_energy")
+METRICS = (
+    "accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "ece_mean", "chaos_energy",
+)  # fmt: skip
 
 Trained = list[tuple[NodeTask, torch.nn.Module, list[TrainingResult]]]
 
@@ -70,34 +75,43 @@ def sweep(
     out: Path,
     device: torch.device,
     say: Callable[[str], None] = lambda text: None,
+    benchmark: str = "calibration",
 ) -> None:
     """Measure rows ``(dataset, method, variant, setup)`` and add their records to ``out``, one row at a time.
 
-    Splits that ``out`` holds already are not run again, so a sweep that was stopped goes on where it was.
+    Splits that ``out`` holds already, of the same configuration, are not run again, so a sweep that was stopped goes on
+    where it was. A row that does not fit the device is said, and the next one is run.
     """
     place = device_name(device)
-    done = {record.key for record in read_records(out)} if out.exists() else set()
     for dataset, method, variant, make in rows:
+        setup = make()
+        config = json.loads(json.dumps(_config(setup)))  # as it will be read back
+        done = {record.key: record for record in read_records(out)} if out.exists() else {}
 
-        def key(split: int, what: tuple[str, str, str] = (dataset, method, variant)) -> tuple[object, ...]:
-            return ("calibration", *what, split, 0, place)
+        def there(split: int, what: tuple[str, str, str] = (dataset, method, variant)) -> bool:
+            found = done.get((benchmark, *what, split, 0, place))  # noqa: B023
+            return found is not None and config.items() <= found.config.items()  # noqa: B023
 
-        missing = [split for split in splits if key(split) not in done]
+        missing = [split for split in splits if not there(split)]
         if not missing:
             continue
-        setup = make()
-        config = {**setup.config, "operator": dict(setup.operator), "training": asdict(setup.training)}
-        measured = measure(setup, dataset, missing, device)
+        start = time.perf_counter()
+        try:
+            measured = measure(setup, dataset, missing, device)
+        except torch.OutOfMemoryError as error:
+            say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
+            continue
+        seconds = (time.perf_counter() - start) / len(missing)
         merge_records(
             out,
             [
                 Record(
-                    benchmark="calibration",
+                    benchmark=benchmark,
                     setting=dataset,
                     method=method,
                     variant=variant,
-                    metrics=metrics,
-                    config=config | {"members": setup.members, "temperature": setup.temperature},
+                    metrics=metrics | {"seconds": seconds},
+                    config=config | {"seeds": [setup.seed(split, m) for m in range(setup.members)]},
                     device=place,
                     split=split,
                     seed=0,
@@ -108,3 +122,17 @@ def sweep(
         )
         mean = sum(row["brier"] for row in measured) / len(measured)
         say(f"{dataset} {method} {variant}: Brier {mean:.4f} over {len(measured)} splits")
+
+
+def _config(setup: Setup) -> dict[str, Any]:
+    """What repeats a row; the seeds differ from split to split and are told apart."""
+    training = asdict(setup.training)
+    del training["seed"]
+    return {
+        **setup.config,
+        "operator": dict(setup.operator),
+        "preparation": dict(setup.preparation),
+        "training": training,
+        "members": setup.members,
+        "temperature": setup.temperature,
+    }

@@ -17,10 +17,10 @@ from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.nn import DSSGNN
 from dssgnn.training import NodeTask, ParameterGroup, TrainingConfig
 
-__all__ = ["ARMS", "SPACE", "Budget", "chosen", "draw", "dss_setup", "search"]
+__all__ = ["ARMS", "SPACE", "TWINS", "Budget", "chosen", "draw", "dss_setup", "search"]
 
-# One value a parameter is drawn, each with equal chance. The chaos order is not drawn here: every draw is tried with
-# each arm's, so that the arms differ in nothing else and cost the same effort.
+# One value a parameter is drawn, each with equal chance. The chaos order is not drawn here: every arm is given the same
+# draws with an order of its own, so that the arms cost the same effort.
 SPACE: dict[str, tuple[Any, ...]] = {
     "propagation": ("every", "every", "first"),
     "num_layers": (2, 2, 3, 4, 6),
@@ -41,8 +41,14 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "coefficient_lr": (None, None, 0.1),
 }
 
-# The chaos orders of an arm; ``best-p0-penalty`` has the regulariser's weight on the squared mean logits instead.
+# The chaos orders of an arm, which its draws share between them; ``best-p0-penalty`` has the regulariser's weight on
+# the squared mean logits instead (where a draw has none, `_PENALTY`).
 ARMS: dict[str, tuple[int, ...]] = {"best": (1, 2), "best-p0": (0,), "best-p0-penalty": (0,)}
+
+# What is not searched: the winner of ``best`` with nothing but its order changed, and with the penalty as well.
+TWINS = {"twin-p0": "best-p0", "twin-p0-penalty": "best-p0-penalty"}
+
+_PENALTY = 0.01
 
 _OPERATOR = ("direction", "self_loops")
 _TRAINING = ("objective", "chaos_weight", "lr", "weight_decay")
@@ -86,7 +92,8 @@ def dss_setup(config: Mapping[str, Any], arm: str, epochs: int, patience: int) -
     width = network.pop("hidden_channels")
     rates = {name: config[name] for name in _TRAINING}
     if arm == "best-p0-penalty":
-        rates["logit_weight"] = rates.pop("chaos_weight")
+        rates["logit_weight"] = rates["chaos_weight"] or _PENALTY
+        rates["chaos_weight"] = 0.0
     groups: tuple[ParameterGroup, ...] = ()
     if config["coefficient_lr"] is not None:
         groups = (ParameterGroup("*coefficients", config["coefficient_lr"], 0.05),)
@@ -109,7 +116,9 @@ def search(
 ) -> dict[str, Any]:
     """Choose an arm's configuration for a dataset by the mean validation Brier over the splits.
 
-    Every trial is a record of ``out`` (method ``dss-gnn-search``), and is not run again. The test parts are not read.
+    One configuration serves all splits, as in the paper; the validation nodes of one split are largely test nodes of
+    others, so their labels are seen by the choice, if not by any training. Every trial is a record of ``out``
+    (benchmark ``calibration-search``), and is not run again. The test parts are not read.
     """
     budget = budget or Budget()
     configs = draw(budget.draws)
@@ -142,7 +151,8 @@ def _scores(
     tasks: dict[tuple[Any, ...], list[NodeTask]] = {}
     scores = []
     for config in trials:
-        variant = f"{arm}, {epochs} epochs, {len(splits)} splits: {json.dumps(config, sort_keys=True)}"
+        run = {"arm": arm, "splits": splits, "epochs": epochs, "patience": patience}
+        variant = json.dumps(run | config, sort_keys=True)
         key = ("calibration-search", dataset, "dss-gnn", variant, None, 0, place)
         if key not in done:
             setup = dss_setup(config, arm, epochs, patience)
@@ -153,8 +163,9 @@ def _scores(
                 trained = train(setup, tasks[options], splits)
                 values = [result.best_value for _, _, (result,) in trained]
             except torch.OutOfMemoryError as error:
-                say(f"{dataset} {arm}: {error}")
-                values = [2.0] * len(splits)  # the worst there is
+                say(f"{dataset} {arm}: left out, {str(error).partition('.')[0]}")
+                scores.append(float("inf"))  # and tried again another time
+                continue
             values = [value if np.isfinite(value) else 2.0 for value in values]
             metrics = {f"val_brier_{split}": value for split, value in zip(splits, values, strict=True)}
             mean = float(np.mean(values))
@@ -169,9 +180,18 @@ def _scores(
     return scores
 
 
-def chosen(dataset: str, arm: str, out: Path, device: torch.device, budget: Budget | None = None) -> Setup:
-    """The setup that `search` chose, read from its records (what is missing is run)."""
+def chosen(
+    dataset: str,
+    arm: str,
+    out: Path,
+    device: torch.device,
+    budget: Budget | None = None,
+    say: Callable[[str], None] = lambda text: None,
+) -> Setup:
+    """The setup that `search` chose for an arm, read from its records (what is missing is run), or a twin of `best`."""
     budget = budget or Budget()
-    config = search(dataset, arm, out, device, budget)
-    setup = dss_setup(config, arm, budget.final_epochs, budget.patience)
+    config = search(dataset, "best" if arm in TWINS else arm, out, device, budget, say)
+    if arm in TWINS:
+        config = config | {"chaos_order": 0}
+    setup = dss_setup(config, TWINS.get(arm, arm), budget.final_epochs, budget.patience)
     return replace(setup, config={**setup.config, "arm": arm})

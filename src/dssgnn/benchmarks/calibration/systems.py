@@ -39,7 +39,8 @@ def _encoder(
         def make(in_channels: int, classes: int) -> nn.Module:
             return Deterministic(make_encoder(name, in_channels, width, classes, **options))
 
-        return Setup(make, training, config={"encoder": name, "hidden_channels": width, **options})
+        config = {"encoder": name, "hidden_channels": width, "num_layers": 2, "dropout": 0.5, **options}
+        return Setup(make, training, config=config)
 
     return setup
 
@@ -82,7 +83,10 @@ def _hybrid(dataset: str) -> Setup:
         "filter_orders": (3, 2),
         "quadrature_size": 4,
         "readout": "filtered",
-        "dropout": 0.5,
+        "dropout": 0.0,
+        "lift_dropout": 0.5,
+        "filter_init": "published",
+        "weight_init": "published",
     }
 
     def make(in_channels: int, classes: int) -> nn.Module:
@@ -90,7 +94,14 @@ def _hybrid(dataset: str) -> Setup:
         return DSSHybrid(encoder, DSSGNN(in_channels, 64, classes, **branch))
 
     training = replace(_TRAINING, chaos_weight=0.01, chaos_nodes="all")
-    return Setup(make, training, seed=_one_seed, config={"base": base, "branch": branch})
+    config = {
+        "base": base,
+        "branch": branch,
+        "hidden_channels": 64,
+        "warmup_epochs": 50,
+        "residual_scale": 0.1,
+    }
+    return Setup(make, training, {"symmetrize": "mean"}, seed=_one_seed, config=config)
 
 
 def preset_setup(given: Preset) -> Setup:
@@ -114,6 +125,7 @@ _ENSEMBLE = _with(_GCN, members=5, combine=DeepEnsemble)
 
 SYSTEMS: dict[tuple[str, str], Callable[[str], Setup]] = {
     ("gcn", "paper"): _GCN,
+    ("gcn", "batch-norm"): _with(_encoder("gcn", norm="batch"), seed=_one_seed),  # the hybrid's base alone
     ("gcn", "temperature"): _with(_GCN, temperature=True),
     ("gat", "paper"): _GAT,
     ("gat", "temperature"): _with(_GAT, temperature=True),
@@ -128,10 +140,12 @@ SYSTEMS: dict[tuple[str, str], Callable[[str], Setup]] = {
         "bernnet", replace(_TRAINING, groups=(ParameterGroup("*theta*", 0.01, 0.0),))
     ),
     ("tfe-gnn", "dss_paper"): _tfe("dss_paper"),
-    ("tfe-gnn", "tuned"): _tfe("tuned"),
+    # Where a search of its space would begin; nothing has been tuned.
+    ("tfe-gnn", "start"): _tfe("tuned"),
     ("g-delta-uq", "input"): _g_delta_uq("input"),
     ("g-delta-uq", "hidden"): _g_delta_uq("hidden"),
     ("g-delta-uq", "layer"): _g_delta_uq("layer"),
+    # One fixed configuration of what people use today.
     ("gcn-res", "modern"): _encoder("gcn-res", num_layers=3, input_dropout=0.5),
     ("dss-hybrid", "paper"): _hybrid,
     ("dss-gnn", "paper"): lambda dataset: preset_setup(preset(dataset, "paper")),
