@@ -20,6 +20,7 @@ from dssgnn.benchmarks.records import read_records
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
+from dssgnn.metrics import calibration_metrics
 from dssgnn.training import TrainingConfig, fit, seeded
 from dssgnn.training.loop import evaluate
 
@@ -85,10 +86,15 @@ def test_ensembles_combine_the_members_of_their_split():
     assert all(not torch.equal(a, b) for i, a in enumerate(weights) for b in weights[:i])
 
 
-def test_temperature_is_fitted_before_reading():
-    plain, scaled = (measure(setup(temperature=t), "board", [0], CPU)[0] for t in (False, True))
-    assert scaled["accuracy"] == plain["accuracy"]
-    assert scaled["nll"] != plain["nll"]
+def test_every_row_has_its_temperature_too():
+    ((task, system, _),) = run_module.train(setup(), split_tasks("board", [0], CPU), [0])
+    (row,) = measure(setup(), "board", [0], CPU)
+    temperature = row["temperature"]
+    logits = system(task.x, task.graph).map(lambda z: z / temperature)[task.test_mask]
+    assert row["nll_scaled"] == pytest.approx(
+        calibration_metrics(logits, task.y[task.test_mask])["nll"], abs=1e-8
+    )
+    assert temperature != 1
 
 
 def test_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch):
@@ -193,7 +199,7 @@ def test_every_row_trains_as_a_population(row):
         (["--methods", "magic"], "--methods knows bernnet, .* got 'magic'"),
         (
             ["--methods", "gcn", "--variants", "best"],
-            "--variants knows batch-norm, default, paper, temperature of these",
+            "--variants knows batch-norm, default, paper of these",
         ),
         (["--datasets", "atlantis"], "--datasets knows .* got 'atlantis'"),
         (["--splits", "many"], "--splits takes a number"),

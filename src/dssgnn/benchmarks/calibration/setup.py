@@ -35,7 +35,6 @@ class Setup:
         members: models a split, each trained with a seed of its own.
         combine: the trained members of a split to one system that is read.
         seed: of a split's member; weights are drawn and trained with it.
-        temperature: whether the system is scaled on the validation nodes before it is read.
         config: what a record needs to repeat all this.
     """
 
@@ -47,5 +46,4 @@ class Setup:
     members: int = 1
     combine: Callable[[list[nn.Module]], nn.Module] = first_member
     seed: Callable[[int, int], int] = seed_of_run
-    temperature: bool = False
     config: Mapping[str, Any] = field(default_factory=dict)

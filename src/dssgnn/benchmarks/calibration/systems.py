@@ -121,17 +121,23 @@ def _with(made: Callable[[str], Setup], **changes: Any) -> Callable[[str], Setup
 
 
 _GCN, _GAT = _encoder("gcn"), _encoder("gat")
+
+
+def _mc_dropout(dataset: str, samples: int = 20) -> Setup:
+    made = _GCN(dataset)
+    return replace(
+        made, combine=lambda models: MCDropout(models[0], samples), config={**made.config, "samples": samples}
+    )
+
+
 _ENSEMBLE = _with(_GCN, members=5, combine=DeepEnsemble)
 
 SYSTEMS: dict[tuple[str, str], Callable[[str], Setup]] = {
     ("gcn", "paper"): _GCN,
     ("gcn", "batch-norm"): _with(_encoder("gcn", norm="batch"), seed=_one_seed),  # the hybrid's base alone
-    ("gcn", "temperature"): _with(_GCN, temperature=True),
     ("gat", "paper"): _GAT,
-    ("gat", "temperature"): _with(_GAT, temperature=True),
-    ("mc-dropout", "paper"): _with(_GCN, combine=lambda models: MCDropout(models[0], 20)),
+    ("mc-dropout", "paper"): _mc_dropout,
     ("deep-ensemble", "paper"): _ENSEMBLE,
-    ("deep-ensemble", "temperature"): _with(_ENSEMBLE, temperature=True),
     ("chebnet", "scalar"): _encoder("chebnet", coefficients="scalar"),
     ("chebnet", "full"): _encoder("chebnet", coefficients="full"),
     ("gpr-gnn", "paper"): _encoder("gpr-gnn"),
