@@ -6,9 +6,10 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes, drop_features, linear_features
+from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
 from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
 from dssgnn.nn.dropout import dropout
+from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.spectral import initial_filters
 from dssgnn.spectral.chebyshev import FilterInit

@@ -1,18 +1,19 @@
 """G-DeltaUQ: the spread of an anchored network over its anchors."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_rates, check_sizes, linear_features
+from dssgnn.baselines.inputs import check_rates, check_sizes
 from dssgnn.baselines.propagation import EdgeCache, Propagation, renormalized
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion, LogitDistribution, LogitSamples
 from dssgnn.graph import GraphOperator, SparseFeatures
-from dssgnn.nn.dropout import _ALONE, _MEMBERS, dropout
+from dssgnn.nn.dropout import dropout, normal
+from dssgnn.nn.features import linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.nn.linear import linear
 from dssgnn.validation import FeatureCheck, check_choice, check_count
@@ -214,7 +215,7 @@ class GDeltaUQ(nn.Module):
         if self.anchor_mode == "shuffle":
             state = h.dense() if isinstance(h, SparseFeatures) else h.detach()
             for _ in range(self.num_anchors):
-                yield state.index_select(0, _normal((rows,), h, generator).argsort())
+                yield state.index_select(0, normal((rows,), h.dtype, h.device, generator).argsort())
             return
         mean, deviation = self.mean, self.deviation
         if isinstance(h, Tensor) and self.level != "input":
@@ -222,7 +223,7 @@ class GDeltaUQ(nn.Module):
             deviation = torch.where(deviation > 0, deviation, deviation.mean())
         shape = (rows if self.anchor_mode == "random" else 1, width)
         for _ in range(self.num_anchors):
-            yield mean + deviation * _normal(shape, h, generator)
+            yield mean + deviation * normal(shape, h.dtype, h.device, generator)
 
 
 def anchor_spread(logits: Tensor) -> Tensor:
@@ -240,38 +241,3 @@ def anchor_spread(logits: Tensor) -> Tensor:
 def calibrated_logits(logits: Tensor) -> Tensor:
     r""":math:`\bar z_i / (1 + e^{u_i})`, ``[N, C]``, of logits ``[N, M, C]``; the divisor is at least 2."""
     return logits.mean(dim=1) / (1 + anchor_spread(logits).exp())[:, None]
-
-
-def _normal(
-    shape: tuple[int, ...], like: Tensor | SparseFeatures, generator: torch.Generator | None
-) -> Tensor:
-    """Standard normal numbers from ``generator``, or from where `dropout` draws."""
-    members = _MEMBERS.get() if generator is None else None
-    if members is None:
-        number, generators = torch.empty(0, device=like.device), [generator or _ALONE.get()]
-    else:
-        generators, number = [*members[0]], members[1]
-    noise: Tensor = _Normal.apply(number, shape, like.dtype, generators)  # type: ignore[no-untyped-call]
-    return noise
-
-
-class _Normal(torch.autograd.Function):
-    """Apart from vmap, which would draw a population's numbers from one stream."""
-
-    @staticmethod
-    def forward(
-        number: Tensor,
-        shape: tuple[int, ...],
-        dtype: torch.dtype,
-        generators: Sequence[torch.Generator | None],
-    ) -> Tensor:
-        return torch.randn(shape, dtype=dtype, device=number.device, generator=generators[0])
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        ctx.mark_non_differentiable(output)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
-        number, shape, dtype, generators = inputs
-        return torch.stack([_Normal.forward(number, shape, dtype, [g]) for g in generators]), 0

@@ -5,12 +5,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes, linear_features
+from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
 from dssgnn.baselines.propagation import EdgeCache
 from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
 from dssgnn.graph.product import Pattern
 from dssgnn.nn.dropout import dropout
+from dssgnn.nn.features import linear_features
 from dssgnn.nn.init import init_weight
 
 __all__ = ["GAT"]

@@ -1,14 +1,12 @@
-"""What every encoder does with its arguments and with the features it is given, dense or sparse."""
+"""What every encoder checks of its arguments and of the features it is given."""
 
 from torch import Tensor
 
 from dssgnn.errors import InputError
-from dssgnn.graph import SparseFeatures, sparse_linear
-from dssgnn.nn.dropout import dropout
-from dssgnn.nn.linear import linear
+from dssgnn.graph import SparseFeatures
 from dssgnn.validation import check_count
 
-__all__ = ["check_inputs", "check_rates", "check_sizes", "drop_features", "linear_features"]
+__all__ = ["check_inputs", "check_rates", "check_sizes"]
 
 
 def check_sizes(**sizes: object) -> None:
@@ -30,15 +28,3 @@ def check_inputs(x: Tensor | SparseFeatures, channels: int) -> None:
         raise InputError(f"x must have shape [N, features], got {list(x.shape)}")
     if x.size(1) != channels:
         raise InputError(f"x has {x.size(1)} features, but the model was made for {channels}")
-
-
-def drop_features(x: Tensor | SparseFeatures, rate: float, training: bool) -> Tensor | SparseFeatures:
-    """Dropout on features; of sparse ones on the entries alone, since a dropped zero is a zero."""
-    if isinstance(x, SparseFeatures):
-        return x.with_values(dropout(x.values, rate, training))
-    return dropout(x, rate, training)
-
-
-def linear_features(x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
-    """``x @ weight`` for features ``[N, d]`` and ``weight [d, d']``."""
-    return sparse_linear(x, weight) if isinstance(x, SparseFeatures) else linear(x, weight)

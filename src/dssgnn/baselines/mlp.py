@@ -6,9 +6,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import linear_features
 from dssgnn.graph import SparseFeatures
 from dssgnn.nn.dropout import dropout
+from dssgnn.nn.features import linear_features
 from dssgnn.nn.init import WeightInit, init_weight
 
 __all__ = ["MLP"]

@@ -12,6 +12,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from dssgnn.graph import SparseFeatures, polynomial_filter
 from dssgnn.graph.filter import multiply
 from dssgnn.graph.laplacian import Direction, SelfLoops, adjacency
+from dssgnn.graph.product import csr_tensor
 from dssgnn.validation import check_edge_index
 
 __all__ = ["EdgeCache", "Propagation", "edge_matrix", "renormalized"]
@@ -60,10 +61,11 @@ class Propagation:
     """
 
     def __init__(self, matrix: sp.csr_array, dtype: torch.dtype, device: torch.device) -> None:
+        matrix.sort_indices()
         turned = matrix.T.tocsr()
-        self.matrix = _tensor(matrix, dtype, device)
+        self.matrix = csr_tensor(matrix, dtype, device)
         symmetric = abs(matrix - turned).sum() == 0
-        self.transposed = self.matrix if symmetric else _tensor(turned, dtype, device)
+        self.transposed = self.matrix if symmetric else csr_tensor(turned, dtype, device)
 
     def __matmul__(self, h: Tensor) -> Tensor:
         """``M h`` for ``h [N, ...]``."""
@@ -94,11 +96,3 @@ def renormalized(edge_index: Tensor, num_nodes: int, dtype: torch.dtype) -> Prop
     a = edge_matrix(edge_index, num_nodes, "in", True)
     scale = sp.diags_array(a.sum(axis=1) ** -0.5)
     return Propagation((scale @ a @ scale).tocsr(), dtype, edge_index.device)
-
-
-def _tensor(csr: sp.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:
-    csr.sort_indices()
-    starts, columns = (torch.from_numpy(part.astype(np.int32)) for part in (csr.indptr, csr.indices))
-    return torch.sparse_csr_tensor(
-        starts, columns, torch.from_numpy(csr.data).to(dtype), size=csr.shape, check_invariants=False
-    ).to(device)

@@ -11,10 +11,11 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
-from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures, sparse_linear
+from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
 from dssgnn.graph.laplacian import adjacency, rescale
+from dssgnn.graph.product import csr_tensor
 from dssgnn.nn.conv import Branches
-from dssgnn.nn.dropout import dropout
+from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.nn.linear import linear
 from dssgnn.nn.network import Propagation
@@ -136,7 +137,7 @@ class PublishedDSS(nn.Module):
         self._check(x)
         low, high = published_operators(self._operator(graph, x), self.normalization, self.eta)
         masks = self.chaos_order + 1 if self.propagation == "every" and self.training and self.dropout else 1
-        dropped = [_dropped(x, self.dropout, self.training) for _ in range(masks)]
+        dropped = [drop_features(x, self.dropout, self.training) for _ in range(masks)]
         h = cast(_Filtered, self.layers[0])(dropped, low, high)
         for i, layer in enumerate(self.layers[1:]):
             h = torch.relu(h)
@@ -214,18 +215,9 @@ class _Filtered(nn.Module):
         return cast(Tensor, total)
 
 
-def _dropped(x: Tensor | SparseFeatures, rate: float, training: bool) -> Tensor | SparseFeatures:
-    if isinstance(x, SparseFeatures):
-        return x.with_values(dropout(x.values, rate, training))
-    return dropout(x, rate, training)
-
-
 def _product(orders: Sequence[Tensor | SparseFeatures], weight: Tensor) -> Tensor:
     """``[N, Q, out]``."""
-    products = [
-        sparse_linear(h, weight) if isinstance(h, SparseFeatures) else linear(h, weight) for h in orders
-    ]
-    return torch.stack(products, dim=1)
+    return torch.stack([linear_features(h, weight) for h in orders], dim=1)
 
 
 _Pair = tuple[GraphOperator, GraphOperator]
@@ -279,11 +271,5 @@ def _scaled(a: sp.csr_array, left: float, right: float) -> sp.csr_array:
 
 def _operator(ahat: sp.csr_array, like: GraphOperator, options: dict[str, Any]) -> GraphOperator:
     matrix = rescale(ahat, 2.0)
-    tensor = torch.sparse_csr_tensor(
-        torch.from_numpy(matrix.indptr.astype(np.int32)),
-        torch.from_numpy(matrix.indices.astype(np.int32)),
-        torch.from_numpy(matrix.data).to(like.dtype),
-        size=matrix.shape,
-        check_invariants=False,
-    ).to(like.device)
+    tensor = csr_tensor(matrix, like.dtype, like.device)
     return GraphOperator(tensor, 2.0, like.edge_index, like.edge_weight, options)

@@ -7,12 +7,13 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes, drop_features, linear_features
+from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
 from dssgnn.baselines.mlp import MLP
 from dssgnn.baselines.propagation import EdgeCache, Propagation, edge_matrix
 from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
 from dssgnn.graph.laplacian import Direction
+from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.linear import linear
 from dssgnn.training.config import ParameterGroup
 from dssgnn.validation import check_choice, check_count

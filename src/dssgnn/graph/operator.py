@@ -21,6 +21,7 @@ from dssgnn.graph.laplacian import (
     normalize,
     rescale,
 )
+from dssgnn.graph.product import csr_tensor
 from dssgnn.validation import check_choice, check_count, check_edge_index, check_edge_weight
 
 __all__ = ["GraphOperator", "OperatorCache"]
@@ -143,7 +144,7 @@ class GraphOperator:
                 )
         else:
             bound = float(lambda_max)
-        matrix = _csr_tensor(rescale(ahat, bound), dtype or torch.get_default_dtype(), edge_index.device)
+        matrix = csr_tensor(rescale(ahat, bound), dtype or torch.get_default_dtype(), edge_index.device)
         options = {
             "normalization": normalization,
             "direction": direction,
@@ -176,7 +177,7 @@ class GraphOperator:
         m = self.matrix
         values, columns, rows = (t.cpu().numpy() for t in (m.values(), m.col_indices(), m.crow_indices()))
         csr = sp.csr_array((values, columns, rows), shape=(self.num_nodes, self.num_nodes))
-        return _csr_tensor(csr.T.tocsr(), self.dtype, self.device)
+        return csr_tensor(csr.T.tocsr(), self.dtype, self.device)
 
     def __matmul__(self, h: Tensor) -> Tensor:
         r"""Multiply by :math:`\tilde L` along the first dimension of ``h [N, ...]``; differentiable in ``h``."""
@@ -287,13 +288,3 @@ class OperatorCache:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return partial(OperatorCache, **self._options), ()  # a copy starts empty
-
-
-def _csr_tensor(csr: sp.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:
-    return torch.sparse_csr_tensor(
-        torch.tensor(csr.indptr, dtype=torch.int32),
-        torch.tensor(csr.indices, dtype=torch.int32),
-        torch.tensor(csr.data, dtype=dtype),
-        size=csr.shape,
-        check_invariants=False,  # scipy keeps them, and torch 2.11 refuses an empty matrix
-    ).to(device)

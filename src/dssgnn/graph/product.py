@@ -4,12 +4,13 @@ import warnings
 from functools import cached_property
 from typing import Any
 
+import scipy.sparse as sp
 import torch
 from torch import Tensor
 
 from dssgnn.kernels import usable
 
-__all__ = ["Pattern", "matrix_product"]
+__all__ = ["Pattern", "csr_tensor", "matrix_product"]
 
 
 class Pattern:
@@ -51,6 +52,17 @@ def matrix_product(matrix: Tensor, dense: Tensor) -> Tensor:
 
         return product(plan_of(matrix), matrix.values(), dense.detach().contiguous())
     return matrix @ dense
+
+
+def csr_tensor(csr: sp.csr_array, dtype: torch.dtype, device: torch.device) -> Tensor:
+    """A scipy matrix as a CSR tensor with int32 indices."""
+    return torch.sparse_csr_tensor(
+        torch.tensor(csr.indptr, dtype=torch.int32),
+        torch.tensor(csr.indices, dtype=torch.int32),
+        torch.tensor(csr.data, dtype=dtype),
+        size=csr.shape,
+        check_invariants=False,  # scipy keeps them, and torch 2.11 refuses an empty matrix
+    ).to(device)
 
 
 def _has_bags(dense: Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Dropout that a population can draw member by member."""
+"""Dropout, and other draws, that a population makes member by member."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-__all__ = ["drawing_alone", "drawing_from", "dropout"]
+__all__ = ["drawing_alone", "drawing_from", "dropout", "normal"]
 
 # The members' generators, and each member's number as vmap sees it.
 _MEMBERS: ContextVar[tuple[Sequence[torch.Generator], Tensor] | None] = ContextVar("_MEMBERS", default=None)
@@ -89,3 +89,38 @@ class _Draw(torch.autograd.Function):
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
         return _Draw.forward(*inputs), 0
+
+
+def normal(
+    shape: tuple[int, ...], dtype: torch.dtype, device: torch.device, generator: torch.Generator | None = None
+) -> Tensor:
+    """Standard normal numbers from ``generator``, or from where `dropout` draws."""
+    members = _MEMBERS.get() if generator is None else None
+    if members is None:
+        number, generators = torch.empty(0, device=device), [generator or _ALONE.get()]
+    else:
+        generators, number = [*members[0]], members[1]
+    noise: Tensor = _Normal.apply(number, shape, dtype, generators)  # type: ignore[no-untyped-call]
+    return noise
+
+
+class _Normal(torch.autograd.Function):
+    """Apart from vmap, which would draw a population's numbers from one stream."""
+
+    @staticmethod
+    def forward(
+        number: Tensor,
+        shape: tuple[int, ...],
+        dtype: torch.dtype,
+        generators: Sequence[torch.Generator | None],
+    ) -> Tensor:
+        return torch.randn(shape, dtype=dtype, device=number.device, generator=generators[0])
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+        ctx.mark_non_differentiable(output)
+
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> tuple[Tensor, int]:
+        number, shape, dtype, generators = inputs
+        return torch.stack([_Normal.forward(number, shape, dtype, [g]) for g in generators]), 0

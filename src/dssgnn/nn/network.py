@@ -8,9 +8,10 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
-from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures, sparse_linear
+from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
 from dssgnn.nn.conv import Branches, DSSConv
 from dssgnn.nn.dropout import dropout
+from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import WeightInit, init_weight
 from dssgnn.nn.linear import linear
 from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
@@ -197,10 +198,7 @@ class DSSGNN(nn.Module):
         if x.dtype != expected and not torch.is_autocast_enabled(x.device.type):
             raise InputError(f"x is {x.dtype}, but the model is {expected}; use x.to({expected})")
         operator = self._operator(graph, x)
-        if isinstance(x, SparseFeatures):
-            x = x.with_values(dropout(x.values, self.input_dropout, self.training))
-        else:
-            x = dropout(x, self.input_dropout, self.training)
+        x = drop_features(x, self.input_dropout, self.training)
         first = cast(DSSConv, self.layers[0])
         # Nothing stands between the lift and the first W: their product is taken once, on the weights.
         folded = not (self.training and self.lift_dropout) and not self.residual and first.weight_first
@@ -259,7 +257,7 @@ class _Lift(nn.Module):
         weight = self.weight if following is None else linear(self.weight, following)
         matrices, _, width = weight.shape
         weight = weight.transpose(0, 1).flatten(1)
-        h = sparse_linear(x, weight) if isinstance(x, SparseFeatures) else linear(x, weight)
+        h = linear_features(x, weight)
         h = h.view(-1, matrices, width)
         return h if self.gains is None else h * self.gains[:, None]
 
