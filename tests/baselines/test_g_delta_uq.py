@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 import torch
 
+from dssgnn.baselines import g_delta_uq as module
 from dssgnn.baselines.g_delta_uq import GDeltaUQ, anchor_spread, calibrated_logits
+from dssgnn.baselines.gaussian_product import row_law
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion, LogitSamples
@@ -214,6 +216,30 @@ def test_sparse_features(mode, fresh):
     other = make(x=x)
     other.fit_anchors(SparseFeatures.from_dense(x[:4]))
     assert torch.equal(other.anchors, model.anchors)
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_wide_anchors_are_drawn_behind_the_product(training, sparse, monkeypatch):
+    """Numbers that stand for given anchors give what those anchors give."""
+    model = GDeltaUQ(F, 2, C, num_anchors=M, num_layers=3, dropout=0.0, fresh=True, calibrated=False).double()
+    model.fit_anchors(X[:4])
+    model.train(training)
+    noise = numbers(M, N, F, seed=5)
+    own, other = model.weights[0].detach().chunk(2)
+    basis, _ = row_law(other - own, model.deviation)
+    drawn = {(M * N, 2): (noise @ basis).flatten(0, 1), (F, 2): numbers(F, 2)}
+    monkeypatch.setattr(module, "normal", lambda shape, *_: drawn.pop(shape))
+    got = model.samples(SparseFeatures.from_dense(X) if sparse else X, EDGES)
+    assert not drawn
+    expected = reference(model, lambda h: model.mean + model.deviation * noise, training)
+    torch.testing.assert_close(got, expected)
+    names = [name for name, _ in model.named_parameters()]
+    gradients = [torch.autograd.grad(z[..., 0].sum(), list(model.parameters())) for z in (got, expected)]
+    for name, ours, theirs in zip(names, *gradients, strict=True):
+        if name == "weights.0":  # has other numbers of the same law, which cancel in the sum of its halves
+            ours, theirs = (sum(each.chunk(2)) for each in (ours, theirs))
+        torch.testing.assert_close(ours, theirs)
 
 
 @pytest.fixture(scope="module")

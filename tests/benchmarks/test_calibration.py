@@ -11,9 +11,11 @@ from dssgnn.baselines.deep_ensemble import DeepEnsemble
 from dssgnn.benchmarks import tasks as tasks_module
 from dssgnn.benchmarks.calibration import Setup, measure, space, sweep
 from dssgnn.benchmarks.calibration import frame as run_module
+from dssgnn.benchmarks.calibration import search as search_module
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
+from dssgnn.benchmarks.calibration.search import Budget, chosen, search
 from dssgnn.benchmarks.calibration.setup import seed_of_run
-from dssgnn.benchmarks.calibration.systems import SYSTEMS
+from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row
 from dssgnn.benchmarks.commands import bench
 from dssgnn.benchmarks.presets import preset
 from dssgnn.benchmarks.records import read_records
@@ -132,63 +134,96 @@ def test_a_row_that_does_not_fit_is_left_out(tmp_path):
     assert [r.variant for r in read_records(tmp_path / "c.json")] == ["b"]
 
 
-def test_every_draw_builds_and_trains_in_every_arm():
+@pytest.mark.filterwarnings("ignore:quadrature_size=")
+@pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
+def test_every_draw_builds_and_trains(row):
     (task,) = split_tasks("board", [0], CPU)
-    for arm, orders in space.ARMS.items():
-        for config in space.draw(12):
-            made = space.dss_setup(config | {"chaos_order": orders[0]}, arm, epochs=1, patience=1)
-            with seeded(0):
-                model = made.make(7, 2).double()
-            fit(model, task, made.training)
-            assert (made.training.logit_weight > 0) == (arm == "best-p0-penalty")
+    arm = space.ARMS[row]
+    for config in space.draw(arm, "texas", 16, 1):
+        made = arm.setup(config, row[1], 1, 1)
+        with seeded(0):
+            model = made.make(7, 2).double()
+        fit(model, task, made.training)
+        assert (made.training.logit_weight > 0) == (row[1] == "best-p0-penalty")
+        assert row[0] != "dss-gnn" or (config["chaos_order"] > 0) == (row[1] == "best")
 
 
-def test_draws_cover_the_space():
-    drawn = space.draw(300)
-    for name, values in space.SPACE.items():
-        assert {config[name] for config in drawn} == set(values)
+def test_draws_cover_the_space_and_are_the_same_for_every_order():
+    best, p0 = (space.draw(space.ARMS["dss-gnn", a], "texas", 400, 1) for a in ("best", "best-p0"))
+    orders = {"chaos_order", "quadrature_size"}
+    assert [{k: v for k, v in c.items() if k not in orders} for c in best] == [
+        {k: v for k, v in c.items() if k not in orders} for c in p0
+    ]
+    for family, values in space.DSS_FAMILIES.items():
+        drawn = best[list(space.DSS_FAMILIES).index(family) + 4 :: 4]  # two starts come first
+        for name, each in values.items():
+            assert {config[name] for config in drawn} == set(each)
+    assert {(c["chaos_order"], c["quadrature_size"]) for c in best} == {(1, 2), (1, 4), (2, 4), (3, 4)}
 
 
 def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeypatch):
     out = tmp_path / "search.json"
-    small = {name: (values[0],) for name, values in space.SPACE.items()} | {
-        "lr": (0.01, 1e-6),
-        "hidden_channels": (8,),
-    }
-    monkeypatch.setattr(space, "SPACE", small)
-    inner = space.dss_setup
+    family = {name: values[:1] for name, values in space.DSS_FAMILIES["every"].items()}
 
-    def double(*arguments, **options):
-        made = inner(*arguments, **options)
+    def double(*arguments):
+        made = space.dss_setup(*arguments)
         return replace(made, make=lambda f, c: made.make(f, c).double())
 
-    monkeypatch.setattr(space, "dss_setup", double)
+    rows = [("dss-gnn", "best-p0"), ("dss-gnn", "best-p0-penalty")]
+    for row in (*rows, ("dss-gnn", "best")):
+        small = replace(
+            space.ARMS[row],
+            families={"every": {**family, "hidden_channels": (8,)}},
+            rates={**space.DSS_RATES, "lr": (0.01, 1e-6)},
+            setup=double,
+            starts=lambda dataset: [],
+        )
+        monkeypatch.setitem(space.ARMS, row, small)
     monkeypatch.setattr(run_module, "evaluate", None)  # nobody may look at a test part
-    budget = space.Budget(draws=4, splits=(0,), epochs=15, finalists=2, final_epochs=20, patience=20)
-    found = space.search("board", "best", out, CPU, budget)
-    records = read_records(out)
-    assert 3 <= len(records) <= 6  # a draw may come twice
-    assert all(set(r.metrics) <= {"val_brier", *(f"val_brier_{s}" for s in range(10))} for r in records)
-    finals = [r for r in records if len(r.metrics) == 11]
-    assert found["lr"] == min(finals, key=lambda r: r.metrics["val_brier"]).config["lr"] == 0.01
-    monkeypatch.setattr(space, "train", None)  # everything is on record
-    assert space.search("board", "best", out, CPU, budget) == found
-    twin = space.chosen("board", "twin-p0-penalty", out, CPU, budget)
-    assert {k: v for k, v in twin.config.items() if k != "arm"} == found | {"chaos_order": 0}
-    assert twin.training.logit_weight > 0
+    budget = Budget(
+        shapes=2, rates=3, splits=(0,), epochs=15, finalists=2, final_epochs=20, final_patience=20
+    )
+    populations = []
+    inner = search_module.train_together
+
+    def counted(setups, tasks, splits):
+        populations.append(len(setups) * len(splits))
+        return inner(setups, tasks, splits)
+
+    monkeypatch.setattr(search_module, "train_together", counted)
+    found = search("board", rows, out, CPU, budget)
+    assert sum(populations) == 2 * 6 + 2 * 2 * 10  # twins share blocks
+    assert max(populations) >= 6
+    records = {r.variant: r for r in read_records(out)}
+    assert set(records) == {f"{arm}, {n} round" for _, arm in rows for n in ("first", "final")}
+    for row in rows:
+        finals = records[f"{row[1]}, final round"].config["trials"]
+        best = min(finals, key=lambda trial: sum(trial["val_brier"]))
+        assert len(best["val_brier"]) == 10
+        assert best["config"]["lr"] == found[row]["lr"] == 0.01
+    monkeypatch.setattr(search_module, "train_together", None)  # everything is on record
+    assert search("board", rows, out, CPU, budget) == found
+    assert chosen("board", rows[1], out, CPU, budget).training.logit_weight > 0
+    monkeypatch.setattr(search_module, "train_together", inner)
+    won = chosen("board", ("dss-gnn", "best"), out, CPU, budget)
+    twin = chosen("board", ("dss-gnn", "twin-p0-penalty"), out, CPU, budget)
+    changed = {k for k in won.config if won.config[k] != twin.config[k]}
+    assert changed == {"chaos_order", "quadrature_size", "arm"}
+    assert twin.training.logit_weight > 0 == won.training.logit_weight
 
 
 @pytest.mark.filterwarnings("ignore:epochs=2 ends within the warm-up")
 @pytest.mark.parametrize("row", list(SYSTEMS), ids=" ".join)
 def test_every_row_trains_as_a_population(row):
     """Two splits, two epochs, on a small board with the setup of a real dataset."""
-    made = SYSTEMS[row]("texas")
+    name = "texas" if has_row(*row, "texas") else "tolokers"
+    made = SYSTEMS[row](name)
     made = replace(
         made,
         training=replace(made.training, epochs=2, patience=None),
-        make=lambda f, c: SYSTEMS[row]("texas").make(f, c).double(),
+        make=lambda f, c: SYSTEMS[row](name).make(f, c).double(),
     )
-    rows = measure(made, "texas", [0, 1], CPU)
+    rows = measure(made, name, [0, 1], CPU)
     assert all(0 <= r["brier"] <= 2 and 0 <= r["accuracy"] <= 1 for r in rows)
     assert made.config
 

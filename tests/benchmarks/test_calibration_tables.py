@@ -1,12 +1,19 @@
 """The calibration tables from hand-made records; the published values as printed."""
 
-from dssgnn.benchmarks.calibration.tables import TABLES, published
+from dataclasses import replace
+
+import pytest
+
+from dssgnn.benchmarks.calibration import DATASETS
+from dssgnn.benchmarks.calibration.ablations import ABLATIONS, datasets_of
+from dssgnn.benchmarks.calibration.rows import by_row, published, published_ablations
+from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.records import Record
 
 
-def rows(method, variant, briers, dataset="cora", accuracy=0.87, device="NVIDIA H200"):
+def rows(method, variant, briers, dataset="cora", accuracy=0.87, device="NVIDIA H200", **others):
     def record(split, brier):
-        metrics = {"accuracy": accuracy, "brier": brier, "ece": 0.02}
+        metrics = {"accuracy": accuracy, "brier": brier, "ece": 0.02, **others}
         return Record("calibration", dataset, method, variant, metrics, {}, device, split=split, seed=0)
 
     return [record(*pair) for pair in enumerate(briers)]
@@ -43,6 +50,122 @@ def test_a_gpus_record_counts_and_defaults_do_not():
     lines = table("calibration", records)
     assert len(lines) == 3
     assert "| 0.2000 ± 0.0000 |" in lines[2]
+
+
+def ablated(variant, briers, dataset="cora", device="NVIDIA H200", **others):
+    """Rows whose mean logit's Brier scores are these."""
+    made = [
+        replace(record, metrics={**record.metrics, "brier_mean": record.metrics["brier"]})
+        for record in rows("dss-gnn", variant, briers, dataset, device=device, accuracy_mean=0.86)
+    ]
+    others = {"brier": 0.5, "chaos_energy": 0.25, **others}
+    return [replace(r, benchmark="calibration-ablation", metrics={**r.metrics, **others}) for r in made]
+
+
+@pytest.mark.parametrize(
+    ("few", "many"), [("NVIDIA H200", "cpu, 2 threads"), ("cpu, 2 threads", "NVIDIA H200")]
+)
+@pytest.mark.parametrize("reverse", [True, False])
+def test_devices_are_never_mixed(few, many, reverse):
+    """The device with the most splits has the row to itself, also against splits that it lacks."""
+    records = rows("gcn", "paper", [0.9, 0.9], device=few) + rows("gcn", "paper", [0.2] * 5, device=many)[2:]
+    (splits,) = by_row(records[::-1] if reverse else records).values()
+    assert {r.device for r in splits.values()} == {many}
+    assert sorted(splits) == [2, 3, 4]
+    ablations = ablated("published, P=1", [0.9, 0.9], device=few) + ablated(
+        "published, P=1", [0.2] * 3, device=many
+    )
+    line = table("ablation-order", ablations)[2]
+    assert line.startswith("| cora | published | P=1 | 3 | 0.2000 ± 0.0000 |")
+
+
+def test_ablations_beside_the_paper():
+    records = ablated("published, P=2", [0.20, 0.22]) + ablated("published, P=0", [0.23])
+    lines = table("ablation-order", records)
+    assert lines[2:] == [
+        "| cora | published | P=0 | 1 | 0.2300 ± 0.0000 | 0.228 ± 0.013 | 86.00 ± 0.00 | 85.12 ± 1.06 "
+        "| 0.5000 ± 0.0000 | 0.2500 ± 0.0000 |",
+        "| cora | published | P=2 | 2 | 0.2100 ± 0.0100 | 0.212 ± 0.016 | 86.00 ± 0.00 | 86.33 ± 1.12 "
+        "| 0.5000 ± 0.0000 | 0.2500 ± 0.0000 |",
+    ]
+    (line,) = table("ablation-regulariser", ablated("paper, lambda=0.001", [0.3], "texas"))[2:]
+    assert line.startswith(
+        "| texas | paper | lambda=0.001 | 1 | 0.3000 ± 0.0000 | 0.246 | 86.00 ± 0.00 | 0.5"
+    )
+    (line,) = table("ablation-norm", ablated("published, norm on", [0.3], "citeseer"))[2:]
+    assert "| 0.480 ± 0.024 | 86.00 ± 0.00 | 67.03 ± 1.85 |" in line
+    lines = table("ablation-objective", ablated("published, brier", [0.3]))
+    assert "paper" not in lines[0]
+    assert table("ablation-quadrature", records) == ["Not measured yet."]
+
+
+def test_what_is_published_has_its_setting():
+    tables = published_ablations()
+    for table_name, ablation in (
+        ("p_brier", "order"),
+        ("p_acc", "order"),
+        ("lreg_ablation", "regulariser"),
+        ("S_ablation", "quadrature"),
+        ("bn_calibration", "norm"),
+    ):
+        for dataset, cells in tables[table_name].items():
+            assert dataset in DATASETS
+            assert set(cells) == set(ABLATIONS[ablation])
+    assert set(tables["bn_calibration"]) == set(datasets_of("norm", "published"))
+    # Typed from the paper.
+    assert tables["p_brier"]["minesweeper"]["P=6"] == {"brier": 0.169, "brier_sd": 0.014}
+    assert tables["lreg_ablation"]["texas"]["lambda=0"]["brier"] == 0.366
+    assert tables["S_ablation"]["wisconsin"]["S=2"]["brier"] == 0.142
+    assert (
+        tables["decompose"]["chameleon"]["ChebNet"]["brier"]
+        == published()["chameleon"]["chebnet"]["brier"]
+        == 0.776
+    )
+    assert tables["readout_coincidence"]["squirrel"] == {"brier_difference": 0.0007, "disagreement": 0.0008}
+    hybrid = published()["tolokers"]["dss-hybrid"]
+    assert (hybrid["accuracy"], hybrid["accuracy_sd"], hybrid["brier"]) == (0.8119, 0.005, 0.255)
+    assert published()["tolokers"]["gcn, batch norm"]["brier"] == 0.291
+
+
+def test_decomposition_chooses_on_validation():
+    control = [
+        replace(record, metrics={**record.metrics, "brier_mean": 0.28})
+        for record in rows("chebnet", "paper", [0.28] * 2)
+    ]
+    records = [
+        *control,
+        *ablated("published, P=0", [0.25] * 2, val_brier=0.20),
+        *ablated("published, P=1", [0.10] * 2, val_brier=0.19),  # the lowest on the test part
+        *ablated("published, P=2", [0.20] * 2, val_brier=0.18),
+        *ablated("published, P=3", [0.01], val_brier=0.01),  # of other splits
+    ]
+    assert table("ablation-decomposition", records)[2:] == [
+        "| cora | published | 2 | 0.2800 ± 0.0000 | 0.281 | 0.2500 ± 0.0000 | 0.228 | 0.2000 ± 0.0000 | 0.207 | P=2 "
+        "| -20.0 | -9.2 |"
+    ]
+    (line,) = table("ablation-decomposition", records[2:])[2:]
+    assert line.startswith("| cora | published | 2 | – | 0.281 |")
+
+
+def test_readouts():
+    plain = {"brier_mean": 0.21, "chaos_energy": 0.5}
+    records = rows("dss-gnn", "published", [0.20, 0.22], **plain, disagreement=0.001)
+    records += rows("dss-gnn", "best", [0.20], **plain) + rows("gcn", "paper", [0.2], **plain)
+    assert table("ablation-readouts", records)[2:] == [
+        "| cora | dss-gnn | best | 1 | 0.0100 | – | – | – | 0.5000 ± 0.0000 |",
+        "| cora | dss-gnn | published | 2 | 0.0100 | 0.0002 | 0.10 | 0.03 | 0.5000 ± 0.0000 |",
+    ]
+
+
+def test_agreement_of_rows_without_a_printed_deviation():
+    """The GCN's is taken; what is not printed, or printed without any spread, is left out."""
+    (line,) = table("calibration-agreement", rows("chebnet", "paper", [0.295] * 10))[2:]
+    assert line == "| cora | chebnet | paper | – |  | +1.0 | within two |"
+    (line,) = table("calibration-agreement", rows("gat", "paper", [0.057] * 10, "questions", 0.9702))[2:]
+    assert line == "| questions | gat | paper | +0.0 | within two | – |  |"
+    readouts = {"accuracy_mean": 0.8433 + 0.0097, "brier_mean": 0.226}
+    (line,) = table("calibration-agreement", rows("dss-hybrid", "paper", [0.9] * 10, **readouts))[2:]
+    assert line == "| cora | dss-hybrid | paper | +1.0 | within two | -1.0 | within two |"
 
 
 def test_agreement_with_the_paper():

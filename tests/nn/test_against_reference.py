@@ -256,6 +256,12 @@ NETWORK_CASES = [
         {"direction": "in", "normalization": "rw"},
         "directed",
     ),
+    ({"chaos_order": 2, "propagation": "last", "readout": "filtered", "num_layers": 3}, {}, "weighted"),
+    (
+        {"chaos_order": 1, "propagation": "last", "residual": True, "norm": "batch", "bias": True},
+        {"direction": "out"},
+        "directed",
+    ),
     (
         {
             "chaos_order": 2,

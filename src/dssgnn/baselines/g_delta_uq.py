@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from dssgnn.baselines.gaussian_product import gaussian_product
 from dssgnn.baselines.inputs import check_rates, check_sizes
 from dssgnn.baselines.propagation import EdgeCache, Propagation, renormalized
 from dssgnn.errors import InputError
@@ -38,6 +39,9 @@ class GDeltaUQ(nn.Module):
     - official: the same ``M`` anchors for all nodes and calls, mean logits divided by ``1 + exp(u)``;
     - the runner of the DSS-GNN paper (``num_anchors=5, fresh=True, calibrated=False``): anchors drawn as in
       training; its reported probabilities are the softmax of the mean logits (``*_mean`` of the metrics).
+
+    Of anchors that are drawn for every node and are wider than the network only the product with the weights is
+    made, in the same law (`gaussian_product`).
 
     Training draws come from where dropout's do. Those of ``fresh`` in eval mode come from ``seed`` and are the same
     at every call, except inside a CUDA graph, which draws from the training run's generators.
@@ -185,8 +189,8 @@ class GDeltaUQ(nn.Module):
         own, other = self.weights[at].chunk(2)
         start, turn = linear_features(h, own), other - own
         logits = []
-        for anchor in self._anchors(h):
-            z = self._finish(at, start + linear(anchor, turn), ahat)
+        for product in self._products(h, turn):
+            z = self._finish(at, start + product, ahat)
             for i in range(at + 1, len(self.weights)):
                 z = self._finish(i, linear(z, self.weights[i]), ahat)
             logits.append(z)
@@ -201,17 +205,34 @@ class GDeltaUQ(nn.Module):
             h = h.relu()
         return dropout(h, self.dropout, self.training)
 
+    def _products(self, h: Tensor | SparseFeatures, weight: Tensor) -> Iterator[Tensor]:
+        """One anchor's product with ``weight [d, k]`` after the other, ``[N, k]`` or ``[1, k]``."""
+        width, narrow = weight.shape
+        drawn = self.anchor_mode == "random" and (self.training or self.fresh)
+        if self.level != "input" or not drawn or width <= narrow:
+            yield from (linear(anchor, weight) for anchor in self._anchors(h))
+            return
+        # Anchors of N wide rows would be the largest thing by far, and only their product is wanted.
+        generator, rows = self._generator(h), self.num_anchors * h.size(0)
+        near = normal((rows, narrow), h.dtype, h.device, generator)
+        far = normal((width, narrow), h.dtype, h.device, generator)
+        products = gaussian_product(weight, self.deviation, near, far) + linear(self.mean[None], weight)
+        yield from products.view(self.num_anchors, -1, narrow)
+
+    def _generator(self, h: Tensor | SparseFeatures) -> torch.Generator | None:
+        """Of anchors; ``None`` is where dropout draws."""
+        if self.training or (h.is_cuda and torch.cuda.is_current_stream_capturing()):
+            return None
+        return torch.Generator(h.device).manual_seed(self.seed)
+
     def _anchors(self, h: Tensor | SparseFeatures) -> Iterator[Tensor]:
         """One anchor after the other, ``[N, d]`` or ``[1, d]``, for a state ``h [N, d]``."""
         rows, width = h.shape
-        generator = None
-        if not self.training:
-            if not self.fresh:
-                fixed = self.anchors if isinstance(h, SparseFeatures) or self.level == "input" else h.detach()
-                yield from (fixed[j % len(fixed)][None] for j in range(self.num_anchors))
-                return
-            if not (h.is_cuda and torch.cuda.is_current_stream_capturing()):
-                generator = torch.Generator(h.device).manual_seed(self.seed)
+        if not self.training and not self.fresh:
+            fixed = self.anchors if isinstance(h, SparseFeatures) or self.level == "input" else h.detach()
+            yield from (fixed[j % len(fixed)][None] for j in range(self.num_anchors))
+            return
+        generator = self._generator(h)
         if self.anchor_mode == "shuffle":
             state = h.dense() if isinstance(h, SparseFeatures) else h.detach()
             for _ in range(self.num_anchors):

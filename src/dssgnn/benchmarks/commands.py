@@ -38,6 +38,7 @@ def render(
     results: Annotated[Path, typer.Option(help="Folder of results files.")] = Path("results"),
 ) -> None:
     """Write the documentation's tables and figures anew from the results files."""
+    from dssgnn.benchmarks.calibration.figures import draw
     from dssgnn.benchmarks.records import read_records
     from dssgnn.benchmarks.render import render as render_tables
     from dssgnn.benchmarks.speed.figures import draw_growth
@@ -50,6 +51,7 @@ def render(
     file = results / "speed.json"
     try:
         drawn = draw_growth(read_records(file), docs / "figures") if file.exists() else []
+        drawn += draw(results, docs / "figures")
     except ModuleNotFoundError:
         print("figures: left as they are, matplotlib is not installed (pip install 'dssgnn[plot]')")
     else:
@@ -77,6 +79,7 @@ def speed(
         int | None, typer.Option(help="Timed steps, of which the median is recorded; 7, or 21 on a GPU.")
     ] = None,
     degrees: Annotated[str, typer.Option(help="Degrees of the random graphs: power or uniform.")] = "power",
+    axes: Annotated[str, typer.Option(help="Of growth: nodes, P and K, separated by commas.")] = "nodes,P,K",
     largest: Annotated[
         int | None, typer.Option(help="Nodes at which growth stops; 10^5, or 10^7 on a GPU.")
     ] = None,
@@ -91,6 +94,7 @@ def speed(
 
     from dssgnn.benchmarks.records import merge_records, read_records
     from dssgnn.benchmarks.speed.contenders import CONTENDERS
+    from dssgnn.benchmarks.speed.growth import AXES
     from dssgnn.benchmarks.speed.run import PARTS, Plan, run
     from dssgnn.benchmarks.speed.shapes import SHAPES, Degrees
     from dssgnn.devices import resolve_device
@@ -111,6 +115,7 @@ def speed(
         device=resolve_device(device),
         repeats=repeats,
         degrees=cast(Degrees, degrees),
+        axes=_chosen(axes, AXES, "--axes"),
         largest=largest,
         epochs=epochs,
     )
@@ -163,6 +168,9 @@ def calibration(
     base: Annotated[
         str, typer.Option(help="Presets that ablations change: published or paper.")
     ] = "published",
+    curves: Annotated[
+        str, typer.Option(help="What a figure shows of the rows instead: reliability or curvature.")
+    ] = "",
     rows: Annotated[bool, typer.Option("--rows", help="List every system and variant, and stop.")] = False,
 ) -> None:
     """Train systems on the published splits and record their test metrics.
@@ -177,9 +185,12 @@ def calibration(
     import torch
 
     from dssgnn.benchmarks.calibration import DATASETS, run, sweep
-    from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
-    from dssgnn.benchmarks.calibration.space import ARMS, TWINS, chosen
-    from dssgnn.benchmarks.calibration.systems import SYSTEMS, setup_of
+    from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
+    from dssgnn.benchmarks.calibration.curves import Kind
+    from dssgnn.benchmarks.calibration.curves import curves as measure_curves
+    from dssgnn.benchmarks.calibration.search import chosen
+    from dssgnn.benchmarks.calibration.space import ARMS, TWINS
+    from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
     from dssgnn.data import names, status_rows
     from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
@@ -188,7 +199,8 @@ def calibration(
     known = [
         *((method, "default") for method in METHODS),
         *SYSTEMS,
-        *(("dss-gnn", arm) for arm in (*ARMS, *TWINS)),
+        *ARMS,
+        *TWINS,
     ]
     if rows:
         for method, variant in sorted(known):
@@ -215,6 +227,8 @@ def calibration(
     if not (first.isdecimal() and (last.isdecimal() if dash else True)):
         raise InputError(f"--splits takes a number (10) or a range (5-9), got {splits!r}")
     numbers = range(int(first), int(last) + 1) if dash else range(int(first))
+    if curves not in ("", "reliability", "curvature"):
+        raise InputError(f"--curves knows reliability and curvature, got {curves!r}")
     place = torch.device(resolve_device(device))
     tell = partial(print, flush=True)
     if ablations:
@@ -223,8 +237,13 @@ def calibration(
         for name in (given := list(ABLATIONS) if ablations == "all" else ablations.split(",")):
             if name not in ABLATIONS:
                 raise InputError(f"--ablations knows {', '.join(ABLATIONS)}, got {name!r}")
-        made = {v: make for name in given for v, make in ablation(name, base).items()}  # type: ignore[arg-type]
-        changed = [(name, "dss-gnn", v, partial(make, name)) for name in graphs for v, make in made.items()]
+        changed = [
+            (graph, "dss-gnn", v, partial(make, graph))
+            for name in given
+            for graph in graphs
+            if graph in datasets_of(name, base)  # type: ignore[arg-type]
+            for v, make in ablation(name, base).items()  # type: ignore[arg-type]
+        ]
         sweep(changed, list(numbers), out, place, tell, benchmark="calibration-ablation")
         return
     pairs = [(method, variant) for method in wanted for variant in kinds if (method, variant) in known]
@@ -244,12 +263,16 @@ def calibration(
             name,
             method,
             variant,
-            partial(chosen, name, variant, search, place, say=tell)
-            if variant in {**ARMS, **TWINS}
+            partial(chosen, name, (method, variant), search, place, say=tell)
+            if (method, variant) in {**ARMS, **TWINS}
             else partial(setup_of, method, variant, name),
         )
         for name in graphs
         for method, variant in pairs
-        if variant != "default"
+        if variant != "default" and has_row(method, variant, name)
     ]
-    sweep(table, list(numbers), out, place, tell)
+    if curves:
+        kind = cast(Kind, curves)
+        measure_curves([(*row, kind) for row in table], list(numbers), out, place, tell)
+    else:
+        sweep(table, list(numbers), out, place, tell)

@@ -21,7 +21,7 @@ from dssgnn.validation import FeatureCheck, check_choice, check_count
 
 __all__ = ["DSSGNN"]
 
-Propagation = Literal["every", "first"]
+Propagation = Literal["every", "first", "last"]
 Readout = Literal["linear", "filtered"]
 Lift = Literal["separate", "shared"]
 
@@ -42,8 +42,8 @@ class DSSGNN(nn.Module):
         filter_orders: degrees ``(K_lp, K_hp)``.
         gate_order: ``P_g``.
         quadrature_size: ``S``, of the layers and of the readouts.
-        propagation: filter in ``"every"`` layer, or in the ``"first"`` alone (the rest evaluate, activate and
-            project without the graph).
+        propagation: filter in ``"every"`` layer, or in the ``"first"`` or ``"last"`` alone (the rest evaluate,
+            activate and project without the graph).
         readout: ``"linear"`` (the paper), or ``"filtered"``: the last layer is linear, filters, and maps to
             ``C`` (the authors' code).
         residual: ``True`` adds :math:`H_m R` with a learned ``R`` to every activated layer, ``"identity"``
@@ -136,10 +136,11 @@ class DSSGNN(nn.Module):
         if readout == "linear":
             widths[num_layers] = hidden_channels
         layers: list[DSSConv | _ChaosLinear] = []
+        filtering = {"every": range(num_layers), "first": (0,), "last": (num_layers - 1,)}[propagation]
         for i in range(num_layers):
             # A module that learns (PReLU) is learned in every layer on its own.
             sigma = copy.deepcopy(activation) if i < activated else None
-            if i == 0 or propagation == "every":
+            if i in filtering:
                 layers.append(
                     DSSConv(
                         widths[i],
@@ -199,7 +200,7 @@ class DSSGNN(nn.Module):
             raise InputError(f"x is {x.dtype}, but the model is {expected}; use x.to({expected})")
         operator = self._operator(graph, x)
         x = drop_features(x, self.input_dropout, self.training)
-        first = cast(DSSConv, self.layers[0])
+        first = cast(DSSConv | _ChaosLinear, self.layers[0])
         # Nothing stands between the lift and the first W: their product is taken once, on the weights.
         folded = not (self.training and self.lift_dropout) and not self.residual and first.weight_first
         h = self.lift(x, first.weight if folded else None)
@@ -291,6 +292,12 @@ class _ChaosLinear(nn.Module):
             self.bias.zero_()
         reset_activation(self.activation)
 
+    weight_first = True  # as in `DSSConv`: nothing has to come before ``W``
+
     def forward(self, h: Tensor, graph: GraphOperator) -> Tensor:
+        return self.propagate(linear(h, self.weight), graph)
+
+    def propagate(self, h: Tensor, graph: GraphOperator) -> Tensor:
+        """The layer after ``W``."""
         tables = projection_tables(self.chaos_order, self.quadrature_size, self.weight.dtype, h.device)
-        return evaluate_activate_project(linear(h, self.weight), *tables, self.activation, self.bias)
+        return evaluate_activate_project(h, *tables, self.activation, self.bias)

@@ -1,7 +1,7 @@
 """One epoch: a step, its evaluation, and the choice of the best weights, all left on the device."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
@@ -45,11 +45,12 @@ class Epoch:
         self.autocast = _use_bf16(config, task.x.device)
         self.train = Part.stack([task.train_mask for task in tasks])
         self.val = Part.stack([task.val_mask for task in tasks])
-        weights = [config.chaos_weight for config in configs]
         # Left out where nobody has it: 0 times an energy that overflows would not be 0.
-        self.chaos_weights = (
-            torch.tensor(weights, dtype=task.x.dtype, device=task.x.device) if any(weights) else None
-        )
+        self.weights = {
+            name: torch.tensor(weights, dtype=task.x.dtype, device=task.x.device)
+            for name in ("chaos_weight", "logit_weight")
+            if any(weights := [getattr(config, name) for config in configs])
+        }
         self.lower = MONITORS[config.monitor]
         self.column = 1 + METRICS.index(config.monitor)
         self.best = {name: value.clone() for name, value in members.state().items()}
@@ -90,8 +91,7 @@ class Epoch:
         """Run it."""
         members = self.members
         members.models[0].train()
-        weights = () if self.chaos_weights is None else (self.chaos_weights,)
-        losses = members.each(self._loss, self.train, *weights)
+        losses = members.each(self._loss, self.train, self.weights)
         members.backward(losses)
         if self.config.clip is not None:
             members.clip(self.config.clip)
@@ -103,7 +103,7 @@ class Epoch:
             self._choose(rows)
         return rows
 
-    def _loss(self, model: Any, part: Part, chaos_weight: Tensor | float = 0.0) -> Tensor:
+    def _loss(self, model: Any, part: Part, weights: Mapping[str, Tensor]) -> Tensor:
         task, margin = self.task, self.margin
         with self._precision():
             expansion: LogitDistribution = model(task.x, task.graph)
@@ -111,7 +111,7 @@ class Epoch:
             outside: LogitDistribution | None = (
                 model(margin.outliers.x, margin.outliers.graph) if margin else None
             )
-        loss = training_loss(expansion, task.y, part, self.config, chaos_weight)
+        loss = training_loss(expansion, task.y, part, self.config, weights)
         if margin is not None and outside is not None:
             loss = loss + margin(expansion, outside, part)
         return loss

@@ -1,6 +1,6 @@
 """Training losses as functions of an expansion."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from torch import Tensor
 
@@ -48,7 +48,7 @@ def training_loss(
     y: Tensor,
     part: Part,
     config: TrainingConfig,
-    chaos_weight: Tensor | float | None = None,
+    weights: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
     """The objective on the training nodes plus the regularisers of the chaos energy and of the mean logits.
 
@@ -56,20 +56,21 @@ def training_loss(
         expansion: of all ``N`` nodes.
         y: labels ``[N]``.
         part: the training nodes.
-        config: which objective, and the regulariser's weight and nodes.
-        chaos_weight: instead of the configuration's, where the members of a population have their own.
+        config: which objective, and the regularisers' weights and nodes.
+        weights: ``chaos_weight`` and ``logit_weight`` instead of the configuration's, where the members of a
+            population have their own; one that is left out is nobody's.
     """
+    if weights is None:
+        weights = {name: w for name in ("chaos_weight", "logit_weight") if (w := getattr(config, name))}
     train = expansion.map(lambda z: z.index_select(0, part.nodes))
     loss = part.mean(OBJECTIVES[config.objective](train, y.index_select(0, part.nodes)))
-    if chaos_weight is None:
-        chaos_weight = config.chaos_weight
     everywhere = config.chaos_nodes == "all"
-    if expansion.chaos_order and (isinstance(chaos_weight, Tensor) or chaos_weight):
+    if expansion.chaos_order and "chaos_weight" in weights:
         energy = expansion.penalized_energy.mean() if everywhere else part.mean(train.penalized_energy)
-        loss = loss + chaos_weight * energy
-    if config.logit_weight:
+        loss = loss + weights["chaos_weight"] * energy
+    if "logit_weight" in weights:
         squares = (expansion if everywhere else train).mean.square().sum(dim=-1)
-        loss = loss + config.logit_weight * (squares.mean() if everywhere else part.mean(squares))
+        loss = loss + weights["logit_weight"] * (squares.mean() if everywhere else part.mean(squares))
     return loss
 
 

@@ -24,7 +24,7 @@ __all__ = ["fit_population"]
 Way = Literal["auto", "block", "threads"]
 
 # The settings that may differ: none of them changes what is computed, only with which numbers.
-_OWN = {"seed", "lr", "weight_decay", "groups", "chaos_weight", "checkpoint_every"}
+_OWN = {"seed", "lr", "weight_decay", "groups", "chaos_weight", "logit_weight", "checkpoint_every"}
 
 
 def fit_population(
@@ -54,8 +54,8 @@ def fit_population(
     Args:
         models: of one class, structure and shape; trained in place.
         tasks: one a model. ``x``, ``graph`` and ``y`` are the same objects; masks may differ, also in size.
-        configs: one a model. They may differ in ``seed``, ``lr``, ``weight_decay``, ``chaos_weight`` and the
-            numbers of ``groups``.
+        configs: one a model. They may differ in ``seed``, ``lr``, ``weight_decay``, ``chaos_weight``,
+            ``logit_weight`` and the numbers of ``groups``.
         way: ``"block"``, ``"threads"``, or the one for the device.
         on_epoch: called with the newest row of each member's history and its number, an integer, as ``member``.
 

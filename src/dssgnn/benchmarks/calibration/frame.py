@@ -13,10 +13,11 @@ from dssgnn.baselines.temperature import TemperatureScaled
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
 from dssgnn.benchmarks.tasks import split_tasks
+from dssgnn.expansion import LogitDistribution
 from dssgnn.training import NodeTask, TrainingResult, fit_population, seeded
 from dssgnn.training.loop import evaluate
 
-__all__ = ["METRICS", "Trained", "measure", "sweep", "train"]
+__all__ = ["METRICS", "Trained", "measure", "sweep", "train", "train_together"]
 
 METRICS = (
     "accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "ece_mean", "chaos_energy",
@@ -27,13 +28,21 @@ Trained = list[tuple[NodeTask, torch.nn.Module, list[TrainingResult]]]
 
 def train(setup: Setup, tasks: Sequence[NodeTask], splits: Sequence[int]) -> Trained:
     """The system of every split: its task, the system, and how each member's training went."""
+    return train_together([setup], tasks, splits)[0]
+
+
+def train_together(
+    setups: Sequence[Setup], tasks: Sequence[NodeTask], splits: Sequence[int]
+) -> list[Trained]:
+    """`train` for setups that differ in nothing but the numbers they are trained with, as one population."""
     own = [
-        (task, split, member)
+        (setup, task, split, member)
+        for setup in setups
         for task, split in zip(tasks, splits, strict=True)
         for member in range(setup.members)
     ]
     models, configs = [], []
-    for task, split, member in own:
+    for setup, task, split, member in own:
         seed = setup.seed(split, member)
         with seeded(seed):
             models.append(setup.make(task.x.size(1), task.num_classes).to(task.x.device))
@@ -41,14 +50,20 @@ def train(setup: Setup, tasks: Sequence[NodeTask], splits: Sequence[int]) -> Tra
         configs.append(replace(setup.training, seed=seed))
     x = tasks[0].suited_to(models[0]).x  # made once, and the same object for all
     suited = [replace(task, x=x) for task in tasks]
-    of_member = [replace(task, x=x) for task, _, _ in own]
-    results = fit_population(models, of_member, configs)
-    size = setup.members
-    trained: Trained = []
-    for i, task in enumerate(suited):
-        part = slice(i * size, (i + 1) * size)
-        trained.append((task, setup.combine(models[part]), results[part]))
-    return trained
+    results = fit_population(models, [replace(task, x=x) for _, task, _, _ in own], configs)
+    everything: list[Trained] = []
+    done = 0
+    for setup in setups:
+        size = setup.members
+        parts = [slice(done + i * size, done + (i + 1) * size) for i in range(len(suited))]
+        everything.append(
+            [
+                (task, setup.combine(models[part]), results[part])
+                for task, part in zip(suited, parts, strict=True)
+            ]
+        )
+        done += len(suited) * size
+    return everything
 
 
 def measure(setup: Setup, name: str, splits: Sequence[int], device: torch.device) -> list[dict[str, float]]:
@@ -61,7 +76,7 @@ def measure(setup: Setup, name: str, splits: Sequence[int], device: torch.device
     for task, system, results in train(setup, tasks, splits):
         assert task.test_mask is not None  # published splits have one
         test = evaluate(system, task, task.test_mask)
-        row = {key: test[key] for key in METRICS}
+        row = {key: test[key] for key in METRICS} | {"disagreement": _disagreement(system, task)}
         scaled = TemperatureScaled.fitted(system, task)
         after = evaluate(scaled, task, task.test_mask)
         row |= {f"{key}_scaled": after[key] for key in ("brier", "nll", "ece")}
@@ -71,6 +86,14 @@ def measure(setup: Setup, name: str, splits: Sequence[int], device: torch.device
         row["best_epoch"] = float(results[0].best_epoch)
         rows.append(row)
     return rows
+
+
+@torch.no_grad()
+def _disagreement(system: torch.nn.Module, task: NodeTask) -> float:
+    """The share of test nodes whose two readouts name different classes."""
+    expansion: LogitDistribution = system(task.x, task.graph)
+    test = expansion.map(lambda z: z[task.test_mask])
+    return (test.predictive().argmax(dim=-1) != test.mean.argmax(dim=-1)).double().mean().item()
 
 
 def sweep(

@@ -1,197 +1,275 @@
-"""The declared space from which DSS-GNN's `best` is chosen, and how, on validation data alone."""
+"""The declared spaces from which tuned rows are drawn: DSS-GNN's `best`, its controls, and its strongest rivals."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-import torch
+from torch import nn
 
-from dssgnn.benchmarks.calibration.frame import train
+from dssgnn.baselines import TFE_PRESETS
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
-from dssgnn.benchmarks.tasks import split_tasks
-from dssgnn.nn import DSSGNN
-from dssgnn.training import NodeTask, ParameterGroup, TrainingConfig
+from dssgnn.benchmarks.presets import PRESETS
+from dssgnn.nn import DSSGNN, Deterministic, make_encoder
+from dssgnn.training import ParameterGroup, TrainingConfig
 
-__all__ = ["ARMS", "SPACE", "TWINS", "Budget", "chosen", "draw", "dss_setup", "search"]
+__all__ = ["ARMS", "TWINS", "Arm", "Config", "Values", "draw", "dss_setup", "shape_of"]
 
-# One value a parameter is drawn, each with equal chance. The chaos order is not drawn here: every arm is given the same
-# draws with an order of its own, so that the arms cost the same effort.
-SPACE: dict[str, tuple[Any, ...]] = {
-    "propagation": ("every", "every", "first"),
-    "num_layers": (2, 2, 3, 4, 6),
-    "hidden_channels": (64, 128, 256),
-    "filter_orders": ((4, 4), (2, 2), (6, 5)),
-    "filter_init": ("lowpass", "flat", "published", "highpass"),
-    "residual": (True, False),
-    "norm": (None, "batch"),
-    "dropout": (0.2, 0.5, 0.7),
-    "input_dropout": (0.0, 0.5, 0.8),
-    "lift_dropout": (0.0, 0.0, 0.5),
-    "direction": ("both", "both", "in", "out"),
-    "self_loops": (False, True),
-    "objective": ("predictive", "brier", "mean"),
-    "chaos_weight": (0.0, 0.001, 0.01, 0.1),
+Config = Mapping[str, Any]
+Values = Mapping[str, tuple[Any, ...]]
+
+# What may differ between members of one block: numbers of the training, not what is computed.
+_RATES = ("lr", "weight_decay", "chaos_weight", "coefficient_lr")
+_OPERATOR = ("direction", "self_loops", "normalization")
+
+# Each family is an architecture with its own ranges; draws go through them in turn. One value a parameter is drawn, a
+# value that is listed twice with twice the chance.
+DSS_FAMILIES: dict[str, Values] = {
+    "every": {
+        "propagation": ("every",),
+        "num_layers": (2, 2, 3),
+        "hidden_channels": (64, 128),
+        "filter_orders": ((4, 4), (2, 2)),
+        "filter_init": ("lowpass", "flat", "published", "highpass"),
+        "residual": (True,),
+        "norm": (None, "batch"),
+        "dropout": (0.2, 0.5, 0.7),
+        "input_dropout": (0.0, 0.5, 0.8),
+        "direction": ("both", "both", "out"),
+        "self_loops": (False, True),
+    },
+    "last": {  # an MLP, then one filter of its logits
+        "propagation": ("last",),
+        "readout": ("filtered",),
+        "num_layers": (2,),
+        "hidden_channels": (64, 128),
+        "filter_orders": ((10, 10), (4, 4)),
+        "filter_init": ("lowpass", "lowpass", "flat", "published"),
+        "dropout": (0.2, 0.5, 0.7),
+        "input_dropout": (0.0, 0.5, 0.8),
+        "direction": ("both", "both", "out"),
+        "self_loops": (False, True),
+    },
+    "first": {
+        "propagation": ("first",),
+        "num_layers": (2,),
+        "hidden_channels": (64, 256),
+        "filter_orders": ((6, 5), (4, 4)),
+        "filter_init": ("lowpass", "published"),
+        "branches": ("sum", "concat"),
+        "dropout": (0.0, 0.5),
+        "input_dropout": (0.5, 0.8),
+        "direction": ("both", "out"),
+        "self_loops": (False, True),
+        "normalization": ("sym", "rw"),
+    },
+    "deep": {
+        "propagation": ("every",),
+        "num_layers": (4, 6),
+        "hidden_channels": (64,),
+        "filter_orders": ((2, 2),),
+        "filter_init": ("lowpass", "flat", "published"),
+        "residual": (True,),
+        "norm": (None, "batch"),
+        "dropout": (0.2, 0.5),
+        "input_dropout": (0.0, 0.5),
+        "direction": ("both",),
+        "self_loops": (False, True),
+    },
+}
+_OBJECTIVES = ("predictive", "brier", "quadrature")
+# The order and its quadrature; at P=0 every quadrature is the same.
+_ORDERS = ((1, 2), (1, 4), (2, 4), (3, 4))
+DSS_RATES: Values = {
     "lr": (0.01, 0.005),
     "weight_decay": (0.0, 5e-4, 5e-3),
+    "chaos_weight": (0.0, 0.001, 0.01),
     "coefficient_lr": (None, None, 0.1),
 }
 
-# The chaos orders of an arm, which its draws share between them; ``best-p0-penalty`` has the regulariser's weight on
-# the squared mean logits instead (where a draw has none, `_PENALTY`).
-ARMS: dict[str, tuple[int, ...]] = {"best": (1, 2), "best-p0": (0,), "best-p0-penalty": (0,)}
+GCN_FAMILIES: dict[str, Values] = {
+    "gcn-res": {
+        "num_layers": (2, 2, 3, 4, 6),
+        "hidden_channels": (64, 128, 256),
+        "norm": (None, "batch", "layer"),
+        "dropout": (0.2, 0.5, 0.7),
+        "input_dropout": (0.0, 0.5, 0.8),
+        "objective": ("mean", "brier"),
+    }
+}
+TFE_FAMILIES: dict[str, Values] = {
+    "tfe-gnn": {**TFE_PRESETS["tuned"]["space"], "objective": ("mean", "brier")}
+}
+_PLAIN_RATES: Values = {"lr": (0.01, 0.005), "weight_decay": (0.0, 5e-4, 5e-3)}
 
-# What is not searched: the winner of ``best`` with nothing but its order changed, and with the penalty as well.
-TWINS = {"twin-p0": "best-p0", "twin-p0-penalty": "best-p0-penalty"}
-
+# Of a penalised twin whose regulariser has no weight.
 _PENALTY = 0.01
 
-_OPERATOR = ("direction", "self_loops")
-_TRAINING = ("objective", "chaos_weight", "lr", "weight_decay")
 
-
-@dataclass(frozen=True)
-class Budget:
-    """How long is searched.
-
-    Attributes:
-        draws: configurations.
-        splits: of the first round, whose validation Brier decides who stays.
-        epochs: of the first round.
-        finalists: configurations that are trained on every split in the second round.
-        final_epochs: of the second round.
-        patience: of both.
+def dss_setup(config: Config, arm: str, epochs: int, patience: int) -> Setup:
+    """A configuration of DSS-GNN as an arm trains it; ``best-p0-penalty`` has the regulariser's weight on the squared
+    mean logits instead.
     """
-
-    draws: int = 48
-    splits: tuple[int, ...] = (0, 1, 2)
-    epochs: int = 300
-    finalists: int = 8
-    final_epochs: int = 1000
-    patience: int = 100
-
-
-def draw(count: int, seed: int = 0) -> list[dict[str, Any]]:
-    """Configurations from `SPACE`; the same for every dataset and arm.
-
-    Example:
-        >>> draw(2) == draw(3)[:2]
-        True
-    """
-    rng = np.random.default_rng(seed)
-    return [{name: values[rng.integers(len(values))] for name, values in SPACE.items()} for _ in range(count)]
-
-
-def dss_setup(config: Mapping[str, Any], arm: str, epochs: int, patience: int) -> Setup:
-    """A drawn configuration with a ``chaos_order``, as an arm trains it."""
-    network = {k: v for k, v in config.items() if k not in (*_OPERATOR, *_TRAINING, "coefficient_lr")}
+    network = {k: v for k, v in config.items() if k not in (*_OPERATOR, *_RATES, "objective")}
     width = network.pop("hidden_channels")
-    rates = {name: config[name] for name in _TRAINING}
-    if arm == "best-p0-penalty":
-        rates["logit_weight"] = rates["chaos_weight"] or _PENALTY
-        rates["chaos_weight"] = 0.0
-    groups: tuple[ParameterGroup, ...] = ()
-    if config["coefficient_lr"] is not None:
-        groups = (ParameterGroup("*coefficients", config["coefficient_lr"], 0.05),)
-    training = TrainingConfig(**rates, groups=groups, epochs=epochs, patience=patience, monitor="brier")
+    penalty = (config["chaos_weight"] or _PENALTY) if arm == "best-p0-penalty" else 0.0
 
-    def make(in_channels: int, classes: int) -> DSSGNN:
+    def make(in_channels: int, classes: int) -> nn.Module:
         return DSSGNN(in_channels, width, classes, **network)
 
-    operator = {name: config[name] for name in _OPERATOR}
+    training = replace(
+        _training(config, ("*coefficients",), epochs, patience),
+        chaos_weight=0.0 if penalty else config["chaos_weight"],
+        logit_weight=penalty,
+    )
+    operator = {name: config[name] for name in _OPERATOR if name in config}
     return Setup(make, training, operator, config=dict(config))
 
 
-def search(
-    dataset: str,
-    arm: str,
-    out: Path,
-    device: torch.device,
-    budget: Budget | None = None,
-    say: Callable[[str], None] = lambda text: None,
-) -> dict[str, Any]:
-    """Choose an arm's configuration for a dataset by the mean validation Brier over the splits.
+def _encoder_setup(name: str, groups: tuple[str, ...] = ()) -> Callable[[Config, str, int, int], Setup]:
+    """An encoder whose parameters ``groups`` are its filters' coefficients."""
 
-    One configuration serves all splits, as in the paper; the validation nodes of one split are largely test nodes of
-    others, so their labels are seen by the choice, if not by any training. Every trial is a record of ``out``
-    (benchmark ``calibration-search``), and is not run again. The test parts are not read.
+    def setup(config: Config, arm: str, epochs: int, patience: int) -> Setup:
+        options = {k: v for k, v in config.items() if k not in (*_RATES, "objective", "hidden_channels")}
+
+        def make(in_channels: int, classes: int) -> nn.Module:
+            width = config["hidden_channels"]
+            return Deterministic(make_encoder(name, in_channels, width, classes, **options))
+
+        training = _training(config, groups, epochs, patience)
+        return Setup(make, training, config={"encoder": name, **config})
+
+    return setup
+
+
+def _training(config: Config, groups: tuple[str, ...], epochs: int, patience: int) -> TrainingConfig:
+    """How all of them are trained; coefficients with a rate of their own decay as in the authors' code."""
+    lr, decay = config["lr"], config["weight_decay"]
+    own = config.get("coefficient_lr")
+    return TrainingConfig(
+        objective=config["objective"],
+        chaos_weight=0.0,
+        lr=lr,
+        weight_decay=decay,
+        groups=tuple(
+            ParameterGroup(pattern, lr, decay) if own is None else ParameterGroup(pattern, own, 0.05)
+            for pattern in groups
+        ),
+        epochs=epochs,
+        patience=patience,
+        monitor="brier",
+    )
+
+
+def _dss_starts(dataset: str) -> list[dict[str, Any]]:
+    """The package's defaults, and what the authors' code runs on a dataset, with the paper's coupling."""
+    default = {
+        "propagation": "every", "num_layers": 2, "hidden_channels": 64, "filter_orders": (4, 4), "residual": True,
+        "filter_init": "lowpass", "norm": None, "dropout": 0.5, "input_dropout": 0.5,
+    }  # fmt: skip
+    if (dataset, "published") not in PRESETS:
+        return [default]
+    given = PRESETS[dataset, "published"]
+    network: dict[str, Any] = dict(given.architecture)
+    operator = {
+        "direction": given.operator["direction"],
+        "self_loops": given.operator["self_loops"] == "keep",
+    }
+    if given.model == "PublishedDSS":
+        # Its dropout is on the features; its eta has no place in the paper's filters.
+        del network["eta"]
+        operator["normalization"] = network.pop("normalization")
+        network |= {"input_dropout": network["dropout"], "dropout": 0.0, "filter_init": "published"}
+    for name in ("chaos_order", "quadrature_size"):
+        del network[name]
+    return [default, network | operator]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A row that is searched for.
+
+    Attributes:
+        name: the row's variant.
+        families: ranges of what is computed, and of the numbers it is trained with.
+        rates: ranges of the numbers.
+        setup: ``setup(config, arm, epochs, patience)``.
+        orders: ``(P, S)``; none where there is no chaos axis.
+        starts: configurations of a dataset that come before any draw; rates are drawn for them too.
     """
-    budget = budget or Budget()
-    configs = draw(budget.draws)
-    # An order an arm and draw: two orders in an arm share its draws between them.
-    trials: list[dict[str, Any]] = [
-        c | {"chaos_order": ARMS[arm][i % len(ARMS[arm])]} for i, c in enumerate(configs)
+
+    name: str
+    families: Mapping[str, Values]
+    rates: Values
+    setup: Callable[[Config, str, int, int], Setup]
+    orders: tuple[tuple[int, int], ...] = ()
+    starts: Callable[[str], list[dict[str, Any]]] = lambda dataset: []
+
+
+def _gcn_starts(dataset: str) -> list[dict[str, Any]]:
+    return [
+        {
+            "num_layers": 3,
+            "hidden_channels": 64,
+            "norm": "layer",
+            "dropout": 0.5,
+            "input_dropout": 0.5,
+            "objective": "mean",
+        }
     ]
-    scores = partial(_scores, dataset, arm, out=out, device=device, say=say)
-    first = scores(trials, budget.splits, budget.epochs, budget.patience)
-    ranked: list[dict[str, Any]] = [trials[i] for i in np.argsort(first, kind="stable")[: budget.finalists]]
-    final = scores(ranked, tuple(range(10)), budget.final_epochs, budget.patience)
-    return ranked[int(np.argmin(final))]
 
 
-def _scores(
-    dataset: str,
-    arm: str,
-    trials: Sequence[dict[str, Any]],
-    splits: tuple[int, ...],
-    epochs: int,
-    patience: int,
-    *,
-    out: Path,
-    device: torch.device,
-    say: Callable[[str], None],
-) -> list[float]:
-    """The mean validation Brier of every trial; one that fails is infinitely bad, and the reason is said."""
-    place = device_name(device)
-    done = {record.key: record for record in read_records(out)} if out.exists() else {}
-    tasks: dict[tuple[Any, ...], list[NodeTask]] = {}
-    scores = []
-    for config in trials:
-        run = {"arm": arm, "splits": splits, "epochs": epochs, "patience": patience}
-        variant = json.dumps(run | config, sort_keys=True)
-        key = ("calibration-search", dataset, "dss-gnn", variant, None, 0, place)
-        if key not in done:
-            setup = dss_setup(config, arm, epochs, patience)
-            options = tuple(setup.operator.items())
-            if options not in tasks:
-                tasks[options] = split_tasks(dataset, splits, device, **setup.operator)
-            try:
-                trained = train(setup, tasks[options], splits)
-                values = [result.best_value for _, _, (result,) in trained]
-            except torch.OutOfMemoryError as error:
-                say(f"{dataset} {arm}: left out, {str(error).partition('.')[0]}")
-                scores.append(float("inf"))  # and tried again another time
-                continue
-            values = [value if np.isfinite(value) else 2.0 for value in values]
-            metrics = {f"val_brier_{split}": value for split, value in zip(splits, values, strict=True)}
-            mean = float(np.mean(values))
-            record = Record(
-                "calibration-search", dataset, "dss-gnn", variant, metrics | {"val_brier": mean}, dict(config), place,
-                seed=0, selected_on="validation brier",
-            )  # fmt: skip
-            merge_records(out, [record])
-            done[key] = record
-            say(f"{dataset} {arm} {epochs} epochs: validation Brier {mean:.4f}")
-        scores.append(done[key].metrics["val_brier"])
-    return scores
+def _tfe_starts(dataset: str) -> list[dict[str, Any]]:
+    return [{**TFE_PRESETS[kind]["model"], "objective": "mean"} for kind in ("tuned", "dss_paper")]
 
 
-def chosen(
-    dataset: str,
-    arm: str,
-    out: Path,
-    device: torch.device,
-    budget: Budget | None = None,
-    say: Callable[[str], None] = lambda text: None,
-) -> Setup:
-    """The setup that `search` chose for an arm, read from its records (what is missing is run), or a twin of `best`."""
-    budget = budget or Budget()
-    config = search(dataset, "best" if arm in TWINS else arm, out, device, budget, say)
-    if arm in TWINS:
-        config = config | {"chaos_order": 0}
-    setup = dss_setup(config, TWINS.get(arm, arm), budget.final_epochs, budget.patience)
-    return replace(setup, config={**setup.config, "arm": arm})
+# By method and variant. DSS-GNN's three differ in nothing but the order and the penalty: the same draws, as many.
+_DSS = Arm("best", DSS_FAMILIES, DSS_RATES, dss_setup, _ORDERS, _dss_starts)
+_TFE_RATES: Values = {**_PLAIN_RATES, "coefficient_lr": (None, 0.1)}
+_TFE_GROUPS = ("*_filter", "*branch_weights")
+ARMS: dict[tuple[str, str], Arm] = {
+    ("dss-gnn", "best"): _DSS,
+    ("dss-gnn", "best-p0"): replace(_DSS, name="best-p0", orders=((0, 1),)),
+    ("dss-gnn", "best-p0-penalty"): replace(_DSS, name="best-p0-penalty", orders=((0, 1),)),
+    ("gcn-res", "tuned"): Arm(
+        "tuned", GCN_FAMILIES, _PLAIN_RATES, _encoder_setup("gcn-res"), starts=_gcn_starts
+    ),
+    ("tfe-gnn", "tuned"): Arm(
+        "tuned", TFE_FAMILIES, _TFE_RATES, _encoder_setup("tfe-gnn", _TFE_GROUPS), starts=_tfe_starts
+    ),
+}
+
+# What is not searched: the winner of ``best`` with nothing but its order changed, and with the penalty as well.
+TWINS = {("dss-gnn", "twin-p0"): "best-p0", ("dss-gnn", "twin-p0-penalty"): "best-p0-penalty"}
+
+
+def draw(arm: Arm, dataset: str, shapes: int, rates: int, seed: int = 0) -> list[dict[str, Any]]:
+    """The trials of an arm: ``shapes`` architectures with ``rates`` settings of the training each.
+
+    Example:
+        >>> best = ARMS["dss-gnn", "best"]
+        >>> draw(best, "cora", 2, 3) == draw(best, "cora", 4, 3)[:6]
+        True
+    """
+    rng = np.random.default_rng(seed)
+    families, starts = list(arm.families.values()), arm.starts(dataset)
+    trials = []
+    for i in range(shapes):
+        # Drawn also where a start takes the place, so that arms with other starts have the same draws.
+        config = _pick(rng, families[i % len(families)])
+        if i < len(starts):
+            config = dict(starts[i])
+        if arm.orders:
+            config |= _pick(rng, {"objective": _OBJECTIVES})
+            config["chaos_order"], config["quadrature_size"] = arm.orders[i % len(arm.orders)]
+        trials += [config | _pick(rng, arm.rates) for _ in range(rates)]
+    return trials
+
+
+def shape_of(config: Config) -> dict[str, Any]:
+    """What configurations must share to be trained as one block."""
+    return {k: v for k, v in config.items() if k not in _RATES}
+
+
+def _pick(rng: np.random.Generator, values: Values) -> dict[str, Any]:
+    return {name: each[rng.integers(len(each))] for name, each in values.items()}

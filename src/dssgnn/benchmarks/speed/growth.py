@@ -1,6 +1,6 @@
 """How a step's time and memory grow with the nodes, the chaos order and the filters' degree."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -12,7 +12,9 @@ from dssgnn.benchmarks.speed.measure import Say, attempt
 from dssgnn.benchmarks.speed.shapes import SHAPES, Degrees, draw_operator, draw_pairs
 from dssgnn.benchmarks.speed.steps import as_records, compare, problem_of, train_part
 
-__all__ = ["growing_problem", "growth_records"]
+__all__ = ["AXES", "growing_problem", "growth_records"]
+
+AXES = ("nodes", "P", "K")
 
 _NODES = (10**4, 10**5, 10**6, 10**7)
 _ENTRIES_A_NODE, _FEATURES, _CLASSES = 10, 32, 8
@@ -39,6 +41,7 @@ def growth_records(
     repeats: int,
     largest: int,
     say: Say,
+    axes: Sequence[str] = AXES,
 ) -> Iterator[list[Record]]:
     """Grow the nodes up to ``largest``; then ``P`` from 0 to 8 and ``K`` from 1 to 16 on a known shape."""
     names = [name for name in contenders if CONTENDERS[name].chaotic]
@@ -52,10 +55,10 @@ def growth_records(
     def grown(nodes: int) -> list[Record]:
         return records("nodes", nodes, growing_problem(nodes, degrees, device))
 
-    for nodes in [n for n in _NODES if n <= largest]:
+    for nodes in [n for n in _NODES if n <= largest and "nodes" in axes]:
         yield attempt(f"{nodes} nodes", partial(grown, nodes), say) or []
     known = problem_of(shape, degrees, device)
-    for order in _ORDERS:
+    for order in _ORDERS if "P" in axes else ():
         yield records("P", order, replace(known, chaos_order=order))
-    for degree in _DEGREES:
+    for degree in _DEGREES if "K" in axes else ():
         yield records("K", degree, replace(known, degree=degree))

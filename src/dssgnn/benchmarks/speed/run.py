@@ -8,7 +8,7 @@ import torch
 from dssgnn.benchmarks.records import Record
 from dssgnn.benchmarks.speed.contenders import CONTENDERS
 from dssgnn.benchmarks.speed.filters import filter_records
-from dssgnn.benchmarks.speed.growth import growth_records
+from dssgnn.benchmarks.speed.growth import AXES, growth_records
 from dssgnn.benchmarks.speed.measure import Say
 from dssgnn.benchmarks.speed.population import population_records
 from dssgnn.benchmarks.speed.shapes import SHAPES, Degrees
@@ -31,6 +31,7 @@ class Plan:
         contenders: of `CONTENDERS`; growth leaves out those without a chaos axis.
         repeats: timed calls, of which the median counts.
         degrees: of the random graphs.
+        axes: of growth.
         largest: nodes at which growth stops.
         epochs: of the populations.
     """
@@ -42,6 +43,7 @@ class Plan:
     contenders: tuple[str, ...] | None = None
     repeats: int | None = None
     degrees: Degrees = "power"
+    axes: tuple[str, ...] = AXES
     largest: int | None = None
     epochs: int | None = None
 
@@ -67,7 +69,7 @@ def run(plan: Plan, say: Say = lambda text: None) -> Iterator[list[Record]]:
             largest = plan.largest or (10**7 if cuda else 10**5)
             few = min(repeats, 5)  # the largest steps take seconds
             shape = largest_shape[-1]
-            yield from growth_records(shape, growing, plan.degrees, device, few, largest, say)
+            yield from growth_records(shape, growing, plan.degrees, device, few, largest, say, plan.axes)
         else:
             yield from population_records(
                 ("cora", "chameleon"), device, plan.epochs or (200 if cuda else 15), say

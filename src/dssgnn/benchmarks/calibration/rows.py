@@ -1,0 +1,76 @@
+"""Records as rows of tables, and what the paper printed beside them."""
+
+import json
+import statistics
+from collections.abc import Iterable
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from dssgnn.benchmarks.records import Record
+
+__all__ = [
+    "ABSENT", "Rows", "by_row", "mean_of", "printed_text", "published", "published_ablations", "spread", "spread_of",
+]  # fmt: skip
+
+ABSENT = "Not measured yet.\n"
+
+Rows = dict[tuple[str, str, str], dict[int, Record]]
+
+
+@cache
+def _content() -> dict[str, Any]:
+    text = files("dssgnn.benchmarks.calibration").joinpath("published.json").read_text(encoding="utf-8")
+    content: dict[str, Any] = json.loads(text)
+    return content
+
+
+def published() -> dict[str, dict[str, dict[str, Any]]]:
+    """What the paper printed: dataset, then method (the labels of its tables are in the file)."""
+    datasets: dict[str, dict[str, dict[str, Any]]] = _content()["datasets"]
+    return datasets
+
+
+def published_ablations() -> dict[str, dict[str, dict[str, Any]]]:
+    """What the paper printed of ablations: table, then dataset, then the setting's label (or the figure's name)."""
+    tables: dict[str, dict[str, dict[str, Any]]] = _content()["ablations"]
+    return tables
+
+
+def by_row(records: Iterable[Record], benchmark: str = "calibration") -> Rows:
+    """Records by dataset, method and variant, then split.
+
+    A row is of one device: that with the most splits, and of equals a GPU.
+    """
+    devices: dict[tuple[str, str, str], dict[str, dict[int, Record]]] = {}
+    for record in records:
+        if record.benchmark == benchmark and record.variant != "default" and record.split is not None:
+            key = record.setting, record.method, record.variant
+            devices.setdefault(key, {}).setdefault(record.device, {})[record.split] = record
+    return {
+        key: max(sorted(found.items()), key=lambda d: (len(d[1]), not d[0].startswith("cpu")))[1]
+        for key, found in sorted(devices.items())
+    }
+
+
+def mean_of(splits: dict[int, Record], key: str) -> float:
+    """The mean of a metric over a row's splits."""
+    return statistics.fmean(record.metrics[key] for record in splits.values())
+
+
+def spread_of(splits: dict[int, Record], key: str, scale: float = 1, digits: int = 4) -> str:
+    """`spread` of a metric of a row."""
+    return spread([record.metrics[key] for record in splits.values()], scale, digits)
+
+
+def spread(values: list[float], scale: float = 1, digits: int = 4) -> str:
+    """Mean and population deviation, as the paper prints them."""
+    return f"{scale * statistics.fmean(values):.{digits}f} ± {scale * statistics.pstdev(values):.{digits}f}"
+
+
+def printed_text(row: dict[str, Any], key: str, scale: float = 1, digits: int = 3) -> str:
+    """What the paper printed, or a dash."""
+    if row.get(key) is None:
+        return "–"
+    sd = row.get(f"{key}_sd")
+    return f"{scale * row[key]:.{digits}f}" + ("" if sd is None else f" ± {scale * sd:.{digits}f}")
