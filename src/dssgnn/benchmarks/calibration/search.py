@@ -36,7 +36,8 @@ class Budget:
         splits: of the first round, whose validation Brier decides who stays.
         epochs: of the first round.
         patience: of the first round.
-        finalists: configurations that are trained on every split in the second round.
+        finalists: configurations that are trained longer, in the second round.
+        final_splits: of the second round.
         final_epochs: of the second round.
         final_patience: of the second round.
     """
@@ -47,13 +48,14 @@ class Budget:
     epochs: int = 250
     patience: int = 60
     finalists: int = 4
+    final_splits: tuple[int, ...] = tuple(range(10))
     final_epochs: int = 1000
     final_patience: int = 100
 
     @classmethod
     def of(cls, num_nodes: int) -> "Budget":
-        """Thousands of validation nodes judge well in one split."""
-        return cls(splits=(0,)) if num_nodes > 5000 else cls()
+        """Thousands of validation nodes judge well in few splits."""
+        return cls(splits=(0,), final_splits=(0, 1, 2)) if num_nodes > 5000 else cls()
 
 
 def search(
@@ -80,7 +82,7 @@ def search(
         row: [trials[row][i] for i in np.argsort(first[row], kind="stable")[: budget.finalists]]
         for row in rows
     }
-    final = rounds.scores("final", kept, tuple(range(10)))
+    final = rounds.scores("final", kept, budget.final_splits)
     return {row: kept[row][int(np.argmin(final[row]))] for row in rows}
 
 
