@@ -111,7 +111,7 @@ class DSSClassifier:
         chaos_order: int = 1,
         filter_orders: tuple[int, int] = (4, 4),
         gate_order: int = 0,
-        propagation: Literal["every", "first"] = "every",
+        propagation: Literal["every", "first", "last"] = "every",
         residual: bool | Literal["identity"] = True,
         norm: Literal["batch"] | None = None,
         dropout: float = 0.5,

@@ -26,7 +26,7 @@ class Architecture:
         chaos_order: ``P``.
         filter_orders: ``(K_lp, K_hp)``.
         gate_order: ``P_g``.
-        propagation: at every layer or at the first alone.
+        propagation: at every layer, or at the first or the last alone.
         residual: connections around the layers.
         norm: batch norm an order.
         dropout: between layers.

@@ -23,7 +23,7 @@ from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
 from dssgnn.metrics import calibration_metrics
-from dssgnn.training import TrainingConfig, fit, seeded
+from dssgnn.training import TrainingConfig, TrainingResult, fit, seeded
 from dssgnn.training.loop import evaluate
 
 CPU = torch.device("cpu")
@@ -158,7 +158,39 @@ def test_draws_cover_the_space_and_are_the_same_for_every_order():
         drawn = best[list(space.DSS_FAMILIES).index(family) + 4 :: 4]  # two starts come first
         for name, each in values.items():
             assert {config[name] for config in drawn} == set(each)
-    assert {(c["chaos_order"], c["quadrature_size"]) for c in best} == {(1, 2), (1, 4), (2, 4), (3, 4)}
+    met = {(c["propagation"], c["num_layers"] > 3, c["chaos_order"], c["quadrature_size"]) for c in best}
+    families = {("every", False), ("every", True), ("first", False), ("last", False)}
+    assert met == {(*f, *order) for f in families for order in ((1, 2), (1, 4), (2, 4), (3, 4))}
+
+
+@pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
+def test_rates_of_a_shape_differ(row):
+    trials = space.draw(space.ARMS[row], "texas", 16, 3)
+    rates = ("lr", "weight_decay", "coefficient_lr")
+    for shape in range(16):
+        own = [tuple(t.get(name) for name in rates) for t in trials[3 * shape : 3 * shape + 3]]
+        assert len(set(own)) == 3
+
+
+def test_a_block_that_does_not_fit_is_halved(tmp_path, monkeypatch):
+    sizes = []
+
+    def small(setups, tasks, splits):
+        sizes.append(len(setups))
+        if len(setups) > 1 or setups[0].training.lr == 0.005:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried.")
+        return [[(task, None, [TrainingResult(0, 0.3, [], 0.0, "epochs")]) for task in tasks]]
+
+    monkeypatch.setattr(search_module, "train_together", small)
+    said = []
+    budget = Budget(shapes=1, rates=3, splits=(0,), finalists=1, final_splits=(0,))
+    row = ("gcn-res", "tuned")
+    found = search("board", [row], tmp_path / "s.json", CPU, budget, said.append)
+    assert sizes[0] == 3
+    assert found[row]["lr"] == 0.01
+    assert any("left out" in text for text in said)
+    monkeypatch.setattr(search_module, "train_together", None)  # also what failed is on record
+    assert search("board", [row], tmp_path / "s.json", CPU, budget) == found
 
 
 def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeypatch):
@@ -238,8 +270,18 @@ def test_every_row_trains_as_a_population(row):
         ),
         (["--datasets", "atlantis"], "--datasets knows .* got 'atlantis'"),
         (["--splits", "many"], "--splits takes a number"),
-        (["--ablations", "everything"], "--ablations knows order, .* got 'everything'"),
-        (["--ablations", "order", "--base", "best"], "--base must be published or paper, got 'best'"),
+        (["--splits", "9-5"], "--splits takes a number"),
+        (["--datasets", "cora", "--ablations", "all,"], "--ablations knows order, .* got 'all'"),
+        (
+            ["--datasets", "cora", "--ablations", "order", "--base", "best"],
+            "--base must be published or paper, got 'best'",
+        ),
+        (
+            ["--datasets", "minesweeper-demo", "--ablations", "order"],
+            "the paper has no such ablation of mine",
+        ),
+        (["--datasets", "cora", "--curves", "lines"], "--curves knows reliability and curvature"),
+        (["--datasets", "cora", "--curves", "reliability"], "--curves needs rows other than the variant"),
     ],
 )
 def test_command_refuses(words, message):
@@ -260,6 +302,12 @@ def test_command_runs_a_row(tmp_path, monkeypatch):
     assert {(r.method, r.variant, r.split) for r in read_records(out)} == {
         ("gpr-gnn", "paper", s) for s in (0, 1)
     }
+
+
+def test_command_says_that_there_are_no_graphs(tmp_path, monkeypatch):
+    monkeypatch.setenv("DSSGNN_DATA", str(tmp_path))
+    with pytest.raises(InputError, match="none of the paper's graphs is here"):
+        CliRunner().invoke(bench, ["calibration", "--methods", "gcn"], catch_exceptions=False)
 
 
 def test_command_lists_its_rows():

@@ -146,9 +146,13 @@ def _chosen(text: str, known: Iterable[str], option: str) -> tuple[str, ...]:
 
 @bench.command()
 def calibration(
-    out: Annotated[Path, typer.Option(help="Results file; what it holds already is not run again.")] = Path(
-        "results/calibration.json"
-    ),
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            help="Results file; what it holds already is not run again. results/calibration.json, for --curves "
+            "results/calibration_curves.json."
+        ),
+    ] = None,
     datasets: Annotated[
         str, typer.Option(help="Catalog names, separated by commas; those present by default.")
     ] = "",
@@ -160,7 +164,7 @@ def calibration(
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     seed: Annotated[int, typer.Option(help="Of everything random in the variant 'default'.")] = 0,
     search: Annotated[
-        Path, typer.Option(help="Results file of the search behind the variants 'best'.")
+        Path, typer.Option(help="Results file of the search behind the variants 'best' and 'tuned'.")
     ] = Path("results/calibration_search.json"),
     ablations: Annotated[
         str, typer.Option(help="Ablations of the presets of --base instead, separated by commas, or all.")
@@ -184,72 +188,37 @@ def calibration(
 
     import torch
 
-    from dssgnn.benchmarks.calibration import DATASETS, run, sweep
-    from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
+    from dssgnn.benchmarks.calibration import plan, run, sweep
+    from dssgnn.benchmarks.calibration.ablations import ABLATIONS
     from dssgnn.benchmarks.calibration.curves import Kind
     from dssgnn.benchmarks.calibration.curves import curves as measure_curves
-    from dssgnn.benchmarks.calibration.search import chosen
-    from dssgnn.benchmarks.calibration.space import ARMS, TWINS
-    from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
-    from dssgnn.data import names, status_rows
     from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
-    from dssgnn.systems import METHODS
 
-    known = [
-        *((method, "default") for method in METHODS),
-        *SYSTEMS,
-        *ARMS,
-        *TWINS,
-    ]
     if rows:
-        for method, variant in sorted(known):
+        for method, variant in plan.known_systems():
             print(f"{method} {variant}")
         print(f"ablations: {', '.join(ABLATIONS)}")
         return
-    present = {row["name"] for row in status_rows(verify=False) if row["present"]}
-    graphs = datasets.split(",") if datasets else [name for name in DATASETS if name in present]
-    for name in graphs:
-        if name not in names():
-            raise InputError(f"--datasets knows {', '.join(names())}, got {name!r}")
-    wanted = methods.split(",")
-    for method in wanted:
-        if method not in {m for m, _ in known}:
-            raise InputError(f"--methods knows {', '.join(sorted({m for m, _ in known}))}, got {method!r}")
-    kinds = sorted({v for m, v in known if m in wanted}) if variants == "all" else variants.split(",")
-    for variant in kinds:
-        if not any((method, variant) in known for method in wanted):
-            raise InputError(
-                f"--variants knows {', '.join(sorted({v for m, v in known if m in wanted}))} of these methods, "
-                f"got {variant!r}"
-            )
-    first, dash, last = splits.partition("-")
-    if not (first.isdecimal() and (last.isdecimal() if dash else True)):
-        raise InputError(f"--splits takes a number (10) or a range (5-9), got {splits!r}")
-    numbers = range(int(first), int(last) + 1) if dash else range(int(first))
     if curves not in ("", "reliability", "curvature"):
         raise InputError(f"--curves knows reliability and curvature, got {curves!r}")
-    place = torch.device(resolve_device(device))
-    tell = partial(print, flush=True)
+    systems, numbers = plan.asked_systems(methods, variants), plan.asked_splits(splits)
+    graphs = plan.asked_graphs(datasets)
+    out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")
+    place, tell = torch.device(resolve_device(device)), partial(print, flush=True)
     if ablations:
-        if base not in ("published", "paper"):
-            raise InputError(f"--base must be published or paper, got {base!r}")
-        for name in (given := list(ABLATIONS) if ablations == "all" else ablations.split(",")):
-            if name not in ABLATIONS:
-                raise InputError(f"--ablations knows {', '.join(ABLATIONS)}, got {name!r}")
-        changed = [
-            (graph, "dss-gnn", v, partial(make, graph))
-            for name in given
-            for graph in graphs
-            if graph in datasets_of(name, base)  # type: ignore[arg-type]
-            for v, make in ablation(name, base).items()  # type: ignore[arg-type]
-        ]
-        sweep(changed, list(numbers), out, place, tell, benchmark="calibration-ablation")
+        changed = plan.ablation_rows(ablations, base, graphs)
+        sweep(changed, numbers, out, place, tell, benchmark="calibration-ablation")
         return
-    pairs = [(method, variant) for method in wanted for variant in kinds if (method, variant) in known]
+    table = plan.rows_of(graphs, systems, search, place, tell)
+    if curves:
+        if not table:
+            raise InputError("--curves needs rows other than the variant 'default'; --rows lists them")
+        measure_curves([(*row, cast(Kind, curves)) for row in table], numbers, out, place, tell)
+        return
     run(
         graphs,
-        [method for method, variant in pairs if variant == "default"],
+        [method for method, variant in systems if variant == "default"],
         numbers,
         out,
         device=device,
@@ -258,21 +227,4 @@ def calibration(
             f"{r.setting} {r.method} split {r.split}: Brier {r.metrics['brier']:.4f}", flush=True
         ),
     )
-    table = [
-        (
-            name,
-            method,
-            variant,
-            partial(chosen, name, (method, variant), search, place, say=tell)
-            if (method, variant) in {**ARMS, **TWINS}
-            else partial(setup_of, method, variant, name),
-        )
-        for name in graphs
-        for method, variant in pairs
-        if variant != "default" and has_row(method, variant, name)
-    ]
-    if curves:
-        kind = cast(Kind, curves)
-        measure_curves([(*row, kind) for row in table], list(numbers), out, place, tell)
-    else:
-        sweep(table, list(numbers), out, place, tell)
+    sweep(table, numbers, out, place, tell)

@@ -105,7 +105,9 @@ class DSSGNN(nn.Module):
         check_choice(norm, Literal[None, "batch"], "norm")
         check_choice(residual, Literal[True, False, "identity"], "residual")
         if branches == "concat" and propagation != "first":
-            raise InputError("branches='concat' goes with propagation='first', got propagation='every'")
+            raise InputError(
+                f"branches='concat' goes with propagation='first', got propagation={propagation!r}"
+            )
         for name, rate in (
             ("dropout", dropout),
             ("input_dropout", input_dropout),

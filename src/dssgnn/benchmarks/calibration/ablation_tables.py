@@ -81,6 +81,7 @@ def _decomposition(records: list[Record]) -> str:
             continue
         best = min(orders, key=lambda label: mean_of(orders[label], "val_brier"))
         control = controls.get((dataset, "chebnet", "paper"), {})
+        control = control if control.keys() == zero.keys() else {}
         printed = published_ablations()["decompose"].get(dataset, {})
         cells = [dataset, base, str(len(zero))]
         for label, splits in (("ChebNet", control), ("P=0", zero), ("best P>0", orders[best])):

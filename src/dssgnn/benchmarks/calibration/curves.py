@@ -3,7 +3,6 @@
 The rows are trained anew, as `sweep` trains them; lists, which metrics cannot hold, are in a record's config.
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,9 +14,9 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from dssgnn.baselines.temperature import TemperatureScaled
-from dssgnn.benchmarks.calibration.frame import _config, train
+from dssgnn.benchmarks.calibration.frame import config_of, missing_splits, train
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
+from dssgnn.benchmarks.records import Record, device_name, merge_records
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion, LogitDistribution
@@ -167,7 +166,7 @@ def curvature_records(
         "brier": loss.mean(),
         # What the paper's tab:readout_coincidence prints of the two readouts.
         "brier_difference": (loss.mean() - brier(mean, y)).abs(),
-        "disagree": (p.argmax(dim=-1) != mean.argmax(dim=-1)).double().mean(),
+        "disagreement": (p.argmax(dim=-1) != mean.argmax(dim=-1)).double().mean(),
     }
     for name, by in (("", found.correction), ("_curvature", found.curvature)):
         quartiles = by.argsort(stable=True).tensor_split(4)
@@ -201,22 +200,16 @@ def curves(
     """Add the records of rows ``(dataset, method, variant, setup, kind)`` to ``out``, one row at a time.
 
     ``"reliability"`` is of every split, ``"curvature"`` of the first of them. What ``out`` holds already, of the same
-    configuration, is not run again. A row that does not fit the device is said, and the next one is run.
+    configuration, is not run again. A row that does not fit the device, or has no chaos order to show, is said, and the
+    next one is run.
     """
     place = device_name(device)
     for dataset, method, variant, make, kind in rows:
         check_choice(kind, Kind, "kind")
         setup = make()
-        config = _plain(setup)
-        done = {record.key: record for record in read_records(out)} if out.exists() else {}
         wanted = splits if kind == "reliability" else splits[:1]
         name = variant if kind == "reliability" else variant + _SUFFIX
-        found = {split: done.get((BENCHMARK, dataset, method, name, split, 0, place)) for split in wanted}
-        missing = [
-            split
-            for split, record in found.items()
-            if record is None or not config.items() <= record.config.items()
-        ]
+        missing = missing_splits(setup, (BENCHMARK, dataset, method, name), wanted, out, place)
         if not missing:
             continue
         try:
@@ -226,6 +219,9 @@ def curves(
                 records = curvature_records(setup, dataset, method, variant, missing[0], device)
         except torch.OutOfMemoryError as error:
             say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
+            continue
+        except InputError as error:  # it has no chaos order
+            say(f"left out, {error}")
             continue
         merge_records(out, records)
         say(f"{dataset} {method} {variant}: {kind} of {len(records)} splits")
@@ -249,25 +245,18 @@ def _record(
     metrics: dict[str, float],
     lists: dict[str, Any],
 ) -> Record:
-    seeds = [setup.seed(split, member) for member in range(setup.members)]
     return Record(
         benchmark=BENCHMARK,
         setting=dataset,
         method=method,
         variant=variant,
         metrics=metrics,
-        config=_plain(setup) | {"seeds": seeds} | lists,
+        config=config_of(setup, split) | lists,
         device=device_name(device),
         split=split,
         seed=0,
         selected_on=f"validation {setup.training.monitor}",
     )
-
-
-def _plain(setup: Setup) -> dict[str, Any]:
-    """The configuration as it will be read back."""
-    config: dict[str, Any] = json.loads(json.dumps(_config(setup)))
-    return config
 
 
 def _rank_correlation(a: Tensor, b: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 from dssgnn.benchmarks.calibration.curves import BENCHMARK, variant_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.orders import Sweep, measured_sweeps, printed_sweep
+from dssgnn.benchmarks.calibration.rows import by_row
 from dssgnn.benchmarks.records import Record, read_records
 from dssgnn.files import atomic_path
 
@@ -64,12 +65,9 @@ def draw(results_folder: Path, figures_folder: Path) -> list[Path]:
 
 
 def _records(file: Path, benchmark: str) -> list[Record]:
-    """Those of a benchmark; a GPU's where a split was run on both kinds of device."""
-    kept: dict[tuple[Any, ...], Record] = {}
-    found = [r for r in (read_records(file) if file.exists() else []) if r.benchmark == benchmark]
-    for record in sorted(found, key=lambda r: not r.device.startswith("cpu")):
-        kept[record.setting, record.method, record.variant, record.split] = record
-    return list(kept.values())
+    """Those of a benchmark, of one device and configuration a row."""
+    found = by_row(read_records(file), benchmark) if file.exists() else {}
+    return [record for splits in found.values() for record in splits.values()]
 
 
 def _svg(figure: Any) -> bytes:
@@ -90,6 +88,15 @@ def _in_order(datasets: Iterable[str]) -> list[str]:
     return sorted(set(datasets), key=lambda name: (rank.get(name, len(rank)), name))
 
 
+def _shared(records: list[Record]) -> list[Record]:
+    """Those of the splits that every row has."""
+    of_row: dict[tuple[str, str], set[int | None]] = {}
+    for record in records:
+        of_row.setdefault((record.method, record.variant), set()).add(record.split)
+    common = set.intersection(*of_row.values())
+    return [record for record in records if record.split in common]
+
+
 def _reliability(records: list[Record]) -> Any:
     """Accuracy against confidence of the test nodes of all splits together, a panel a dataset."""
     from matplotlib.figure import Figure
@@ -107,9 +114,10 @@ def _reliability(records: list[Record]) -> Any:
     handles: dict[str, Any] = {}
     for panel, dataset in zip(panels, datasets, strict=False):
         panel.plot([0, 1], [0, 1], color=_GREY, linestyle="--", linewidth=1)
+        shared = _shared([r for r in records if r.setting == dataset and (r.method, r.variant) in shown])
         notes = 0
         for method, variant, reading, label, color, marker in _SYSTEMS:
-            of_row = [r for r in records if (r.setting, r.method, r.variant) == (dataset, method, variant)]
+            of_row = [r for r in shared if (r.method, r.variant) == (method, variant)]
             if not of_row:
                 continue
             x, y = _pooled([r.config[reading] for r in of_row])

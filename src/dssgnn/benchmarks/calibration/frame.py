@@ -17,7 +17,9 @@ from dssgnn.expansion import LogitDistribution
 from dssgnn.training import NodeTask, TrainingResult, fit_population, seeded
 from dssgnn.training.loop import evaluate
 
-__all__ = ["METRICS", "Trained", "measure", "sweep", "train", "train_together"]
+__all__ = [
+    "METRICS", "Trained", "config_of", "measure", "missing_splits", "sweep", "train", "train_together",
+]  # fmt: skip
 
 METRICS = (
     "accuracy", "brier", "nll", "ece", "accuracy_mean", "brier_mean", "nll_mean", "ece_mean", "chaos_energy",
@@ -112,14 +114,7 @@ def sweep(
     place = device_name(device)
     for dataset, method, variant, make in rows:
         setup = make()
-        config = json.loads(json.dumps(_config(setup)))  # as it will be read back
-        done = {record.key: record for record in read_records(out)} if out.exists() else {}
-
-        def there(split: int, what: tuple[str, str, str] = (dataset, method, variant)) -> bool:
-            found = done.get((benchmark, *what, split, 0, place))  # noqa: B023
-            return found is not None and config.items() <= found.config.items()  # noqa: B023
-
-        missing = [split for split in splits if not there(split)]
+        missing = missing_splits(setup, (benchmark, dataset, method, variant), splits, out, place)
         if not missing:
             continue
         start = time.perf_counter()
@@ -138,7 +133,7 @@ def sweep(
                     method=method,
                     variant=variant,
                     metrics=metrics | {"seconds": seconds},
-                    config=config | {"seeds": [setup.seed(split, m) for m in range(setup.members)]},
+                    config=config_of(setup, split),
                     device=place,
                     split=split,
                     seed=0,
@@ -151,14 +146,31 @@ def sweep(
         say(f"{dataset} {method} {variant}: Brier {mean:.4f} over {len(measured)} splits")
 
 
-def _config(setup: Setup) -> dict[str, Any]:
-    """What repeats a row; the seeds differ from split to split and are told apart."""
+def config_of(setup: Setup, split: int) -> dict[str, Any]:
+    """What repeats a row on a split, as a results file gives it back."""
     training = asdict(setup.training)
     del training["seed"]
-    return {
+    config = {
         **setup.config,
         "operator": dict(setup.operator),
         "preparation": dict(setup.preparation),
         "training": training,
         "members": setup.members,
+        "seeds": [setup.seed(split, member) for member in range(setup.members)],
     }
+    plain: dict[str, Any] = json.loads(json.dumps(config))
+    return plain
+
+
+def missing_splits(
+    setup: Setup, row: tuple[str, str, str, str], splits: Sequence[int], out: Path, place: str
+) -> list[int]:
+    """The splits of a row (benchmark, dataset, method, variant) that ``out`` does not hold in this configuration."""
+    done = {record.key: record.config for record in read_records(out)} if out.exists() else {}
+    lists = ("reliability", "reliability_scaled", "curvature")  # what `curves` adds
+    missing = []
+    for split in splits:
+        found = done.get((*row, split, 0, place), {})
+        if {k: v for k, v in found.items() if k not in lists} != config_of(setup, split):
+            missing.append(split)
+    return missing

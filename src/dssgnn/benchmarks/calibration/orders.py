@@ -1,11 +1,10 @@
 """The sweep over the chaos order, from the ablations' records and as the paper printed it."""
 
-import json
 import re
 from collections.abc import Iterable
-from importlib.resources import files
 from typing import NamedTuple
 
+from dssgnn.benchmarks.calibration.rows import published_ablations
 from dssgnn.benchmarks.records import Record
 
 __all__ = ["Order", "Sweep", "measured_sweeps", "printed_sweep"]
@@ -66,10 +65,8 @@ def _relative(scores: _Scores, zero: _Scores, splits: list[int]) -> Order:
 
 def printed_sweep() -> Sweep:
     """The paper's tab:p_brier, as far as ``published.json`` has it."""
-    text = files("dssgnn.benchmarks.calibration").joinpath("published.json").read_text(encoding="utf-8")
-    table = json.loads(text).get("ablations", {}).get("p_brier", {})
     sweep = {}
-    for dataset, row in table.items():
+    for dataset, row in published_ablations()["p_brier"].items():
         scores = {int(label.removeprefix("P=")): cell["brier"] for label, cell in row.items()}
         if 0 in scores and len(scores) > 1:
             sweep[dataset] = {p: Order(score / scores[0]) for p, score in sorted(scores.items())}

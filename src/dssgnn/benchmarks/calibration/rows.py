@@ -40,16 +40,19 @@ def published_ablations() -> dict[str, dict[str, dict[str, Any]]]:
 def by_row(records: Iterable[Record], benchmark: str = "calibration") -> Rows:
     """Records by dataset, method and variant, then split.
 
-    A row is of one device: that with the most splits, and of equals a GPU.
+    A row is of one device and one configuration: those with the most splits, and of equals a GPU's.
     """
-    devices: dict[tuple[str, str, str], dict[str, dict[int, Record]]] = {}
+    found: dict[tuple[str, str, str], dict[tuple[str, str], dict[int, Record]]] = {}
     for record in records:
         if record.benchmark == benchmark and record.variant != "default" and record.split is not None:
             key = record.setting, record.method, record.variant
-            devices.setdefault(key, {}).setdefault(record.device, {})[record.split] = record
+            lists = ("seeds", "reliability", "reliability_scaled", "curvature")  # a split's own
+            config = {k: v for k, v in record.config.items() if k not in lists}
+            run = record.device, json.dumps(config, sort_keys=True)
+            found.setdefault(key, {}).setdefault(run, {})[record.split] = record
     return {
-        key: max(sorted(found.items()), key=lambda d: (len(d[1]), not d[0].startswith("cpu")))[1]
-        for key, found in sorted(devices.items())
+        key: max(sorted(runs.items()), key=lambda run: (len(run[1]), not run[0][0].startswith("cpu")))[1]
+        for key, runs in sorted(found.items())
     }
 
 

@@ -12,7 +12,7 @@ import torch
 
 from dssgnn.benchmarks.calibration.frame import train_together
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import ARMS, TWINS, Arm, Config, draw, dss_setup, shape_of
+from dssgnn.benchmarks.calibration.space import ARMS, TWINS, Config, draw, dss_setup, shape_of
 from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.training import NodeTask
@@ -118,7 +118,7 @@ class _Rounds:
     def scores(
         self, name: str, trials: dict[Row, list[dict[str, Any]]], splits: tuple[int, ...]
     ) -> dict[Row, list[float]]:
-        """The mean validation Brier of every trial; one that does not fit the device is infinitely bad."""
+        """The mean validation Brier of every trial; one that does not fit the device is infinitely bad, for good."""
         known = {row: self._read(row, name) for row in trials}
         missing = [
             (row, config)
@@ -131,8 +131,8 @@ class _Rounds:
             for (row, config), own in zip(block, values, strict=True):
                 known[row][_text(config)] = own
             for row in {row for row, _ in block}:
-                self._write(row, name, known[row], splits)
-        # What failed is tried again another time, and not now.
+                drawn = [_text(config) for config in trials[row]]
+                self._write(row, name, {t: known[row][t] for t in drawn if t in known[row]}, splits)
         return {
             row: [float(np.mean(known[row][_text(config)] or np.inf)) for config in each]
             for row, each in trials.items()
@@ -146,7 +146,7 @@ class _Rounds:
         epochs, patience = (b.epochs, b.patience) if first else (b.final_epochs, b.final_patience)
         setups = [ARMS[row].setup(config, row[1], epochs, patience) for row, config in block]
         operator = setups[0].operator
-        key = _text({**operator, "splits": splits})
+        key = _text({**operator, **setups[0].preparation, "splits": splits})
         if key not in self.tasks:
             self.tasks[key] = split_tasks(
                 self.dataset, splits, self.device, setups[0].preparation, **operator
@@ -154,8 +154,11 @@ class _Rounds:
         try:
             trained = train_together(setups, self.tasks[key], splits)
         except torch.OutOfMemoryError as error:
+            half = len(block) // 2
+            if half:
+                return self._train(name, block[:half], splits) + self._train(name, block[half:], splits)
             self.say(f"{self.dataset}: left out, {str(error).partition('.')[0]}")
-            return [[] for _ in block]
+            return [[]]
         values = [
             [v if np.isfinite(v := result.best_value) else 2.0 for _, _, (result,) in each]
             for each in trained
@@ -166,13 +169,14 @@ class _Rounds:
         )
         return values
 
-    def _digest(self, arm: Arm) -> str:
+    def _digest(self, row: Row) -> str:
+        """Of the space, and of all that a trial's configuration does not say."""
+        arm = ARMS[row]
+        first = arm.setup(draw(arm, self.dataset, 1, 1)[0], row[1], 1, 1)
         declared = {
-            "families": arm.families,
-            "rates": arm.rates,
-            "orders": arm.orders,
-            "budget": asdict(self.budget),
-        }
+            "families": arm.families, "rates": arm.rates, "orders": arm.orders, "budget": asdict(self.budget),
+            "training": asdict(first.training), "seeds": [first.seed(split, 0) for split in range(10)],
+        }  # fmt: skip
         return hashlib.sha256(_text(declared).encode()).hexdigest()[:12]
 
     def _read(self, row: Row, name: str) -> dict[str, list[float]]:
@@ -180,27 +184,24 @@ class _Rounds:
             return {}
         key = (_BENCHMARK, self.dataset, row[0], f"{row[1]}, {name} round", None, 0, device_name(self.device))
         record = next((r for r in read_records(self.out) if r.key == key), None)
-        if record is None or record.config["space"] != self._digest(ARMS[row]):
+        if record is None or record.config["space"] != self._digest(row):
             return {}
         return {_text(trial["config"]): trial["val_brier"] for trial in record.config["trials"]}
 
     def _write(self, row: Row, name: str, known: dict[str, list[float]], splits: tuple[int, ...]) -> None:
-        done = {text: values for text, values in known.items() if values}
-        if not done:
-            return
+        best = min((float(np.mean(values)) for values in known.values() if values), default=2.0)
         config = {
-            "space": self._digest(ARMS[row]),
+            "space": self._digest(row),
             "budget": asdict(self.budget),
             "splits": splits,
             "trials": [
                 {"config": json.loads(text), "val_brier": [round(v, 6) for v in values]}
-                for text, values in done.items()
+                for text, values in known.items()
             ],
         }
         record = Record(
             _BENCHMARK, self.dataset, row[0], f"{row[1]}, {name} round",
-            {"val_brier": min(float(np.mean(values)) for values in done.values())}, config, device_name(self.device),
-            seed=0, selected_on="validation brier",
+            {"val_brier": best}, config, device_name(self.device), seed=0, selected_on="validation brier",
         )  # fmt: skip
         merge_records(self.out, [record])
 

@@ -35,8 +35,10 @@ _PRINTED = {
 def _systems(records: list[Record]) -> str:
     rows = []
     for (dataset, method, variant), splits in by_row(records).items():
-        values = {key: [r.metrics[key] for r in splits.values()] for key in ("accuracy", "brier", "ece")}
-        name, _ = _PRINTED.get((method, variant), ("", ""))
+        name, readout = _PRINTED.get((method, variant), ("", ""))
+        values = {
+            key: [r.metrics[key + readout] for r in splits.values()] for key in ("accuracy", "brier", "ece")
+        }
         printed = published().get(dataset, {}).get(name, {})
         rows.append(
             [
@@ -87,7 +89,7 @@ def _paired(records: list[Record]) -> str:
         for dataset in sorted({d for d, _, _ in rows}):
             ours, theirs = rows.get((dataset, *_OURS), {}), rows.get((dataset, method, variant), {})
             common = sorted(set(ours) & set(theirs))
-            if len(common) > 1:
+            if len(common) > 1 and not (variant.startswith("twin") and not _twins(ours, theirs)):
                 pair = ([side[s].metrics["brier"] for s in common] for side in (ours, theirs))
                 found.append((dataset, compare_paired(*pair)))
         for (dataset, c), p in zip(found, holm([c.p_value for _, c in found]), strict=True):
@@ -105,6 +107,14 @@ def _paired(records: list[Record]) -> str:
             )
     header = ["against", "variant", "dataset", "Brier difference", "95 % interval", "p (Holm)", "splits won"]
     return markdown(header, lines) if lines else ABSENT
+
+
+def _twins(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
+    """Whether two rows are of one search: the same device, and the same configuration but for the order."""
+    first, second = (next(iter(side.values())) for side in (ours, theirs))
+    own = ("chaos_order", "quadrature_size", "arm", "training", "seeds")
+    configs = [{k: v for k, v in r.config.items() if k not in own} for r in (first, second)]
+    return first.device == second.device and configs[0] == configs[1]
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {

@@ -1,0 +1,117 @@
+"""What `dssgnn bench calibration` was asked for, as rows that can be run."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import cast
+
+import torch
+
+from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
+from dssgnn.benchmarks.calibration.defaults import DATASETS
+from dssgnn.benchmarks.calibration.search import chosen
+from dssgnn.benchmarks.calibration.setup import Setup
+from dssgnn.benchmarks.calibration.space import ARMS, TWINS
+from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
+from dssgnn.benchmarks.presets import Variant
+from dssgnn.data import names, status_rows
+from dssgnn.errors import InputError
+from dssgnn.systems import METHODS
+
+__all__ = [
+    "SweepRow",
+    "ablation_rows",
+    "asked_graphs",
+    "asked_splits",
+    "asked_systems",
+    "known_systems",
+    "rows_of",
+]
+
+System = tuple[str, str]  # method and variant
+SweepRow = tuple[str, str, str, Callable[[], Setup]]
+
+
+def known_systems() -> list[System]:
+    """Every method and variant."""
+    return sorted({*((method, "default") for method in METHODS), *SYSTEMS, *ARMS, *TWINS})
+
+
+def asked_systems(methods: str, variants: str) -> list[System]:
+    """Those of ``known_systems`` that two options name."""
+    wanted, known = methods.split(","), known_systems()
+    for method in wanted:
+        if method not in {m for m, _ in known}:
+            raise InputError(f"--methods knows {', '.join(sorted({m for m, _ in known}))}, got {method!r}")
+    of_these = sorted({v for m, v in known if m in wanted})
+    kinds = of_these if variants == "all" else variants.split(",")
+    for variant in kinds:
+        if variant not in of_these:
+            raise InputError(f"--variants knows {', '.join(of_these)} of these methods, got {variant!r}")
+    return [(method, variant) for method in wanted for variant in kinds if (method, variant) in known]
+
+
+def asked_graphs(datasets: str) -> list[str]:
+    """Catalog names; the paper's that are present where none is given."""
+    if not datasets:
+        present = {row["name"] for row in status_rows(verify=False) if row["present"]}
+        if graphs := [name for name in DATASETS if name in present]:
+            return graphs
+        raise InputError("none of the paper's graphs is here; `dssgnn datasets` says where each is expected")
+    for name in datasets.split(","):
+        if name not in names():
+            raise InputError(f"--datasets knows {', '.join(names())}, got {name!r}")
+    return datasets.split(",")
+
+
+def asked_splits(splits: str) -> list[int]:
+    """``10`` for the first ten, ``5-9`` for those."""
+    first, dash, last = splits.partition("-")
+    if first.isdecimal() and (last.isdecimal() or not dash):
+        numbers = list(range(int(first), int(last) + 1) if dash else range(int(first)))
+        if numbers:
+            return numbers
+    raise InputError(f"--splits takes a number (10) or a range (5-9), got {splits!r}")
+
+
+def rows_of(
+    graphs: Sequence[str],
+    systems: Sequence[System],
+    search: Path,
+    device: torch.device,
+    say: Callable[[str], None],
+) -> list[SweepRow]:
+    """Systems on graphs; those that are searched for read ``search``, and run what it does not hold."""
+
+    def setup(graph: str, system: System) -> Callable[[], Setup]:
+        if system in ARMS or system in TWINS:
+            return partial(chosen, graph, system, search, device, say=say)
+        return partial(setup_of, *system, graph)
+
+    return [
+        (graph, *system, setup(graph, system))
+        for graph in graphs
+        for system in systems
+        if system[1] != "default" and has_row(*system, graph)
+    ]
+
+
+def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow]:
+    """Ablations of the presets ``base``, each on the graphs that the paper has it for."""
+    if base not in ("published", "paper"):
+        raise InputError(f"--base must be published or paper, got {base!r}")
+    given = list(ABLATIONS) if asked == "all" else asked.split(",")
+    for name in given:
+        if name not in ABLATIONS:
+            raise InputError(f"--ablations knows {', '.join(ABLATIONS)}, got {name!r}")
+    variant = cast(Variant, base)
+    rows = [
+        (graph, "dss-gnn", label, partial(make, graph))
+        for name in given
+        for graph in graphs
+        if graph in datasets_of(name, variant)
+        for label, make in ablation(name, variant).items()
+    ]
+    if not rows:
+        raise InputError(f"the paper has no such ablation of {', '.join(graphs)}")
+    return cast(list[SweepRow], rows)
