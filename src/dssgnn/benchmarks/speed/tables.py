@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
+from dssgnn.benchmarks.speed.shapes import SHAPES
 from dssgnn.benchmarks.speed.targets import TARGETS, fastest, on_top
 
 __all__ = ["TABLES", "by_axis", "part"]
@@ -39,7 +40,12 @@ def _targets(records: list[Record]) -> str:
 
 def _steps(records: list[Record]) -> str:
     settings: dict[tuple[str, str], dict[str, Record]] = {}
-    for record in part(records, "steps"):
+    place = {name: i for i, name in enumerate(SHAPES)}
+    steps = part(records, "steps")
+    for record in sorted(
+        steps,
+        key=lambda r: (r.device.startswith("cpu"), place[r.config["shape"]], r.config["chaos_order"]),
+    ):
         settings.setdefault((record.device, record.setting), {})[record.variant] = record
     rows = []
     for (device, setting), row in settings.items():
