@@ -105,3 +105,16 @@ def test_attention_is_dropped():
 def test_heads_share_the_width():
     with pytest.raises(InputError, match="hidden_channels must be a multiple of 8 heads, got 12"):
         GAT(5, 12, 3)
+
+
+def test_input_dropout_is_of_the_features_alone():
+    model = randomize(GAT(5, 8, 3, dropout=0.0, input_dropout=0.5).double())
+    x = torch.ones(4, 5, dtype=torch.float64)
+    edges = torch.tensor([[0, 1, 2], [1, 2, 3]])
+    plain = GAT(5, 8, 3, dropout=0.0).double()
+    plain.load_state_dict(model.state_dict())
+    model.eval()
+    assert torch.equal(model(x, edges), plain(x, edges))
+    model.train()
+    assert not torch.equal(model(x, edges), plain(x, edges))
+    assert torch.equal(model(0 * x, edges), plain(0 * x, edges))

@@ -11,7 +11,7 @@ from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
 from dssgnn.graph.product import Pattern
 from dssgnn.nn.dropout import dropout
-from dssgnn.nn.features import linear_features
+from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
 
 __all__ = ["GAT"]
@@ -35,6 +35,7 @@ class GAT(nn.Module):
         out_channels: classes ``C``.
         heads: attention heads of the hidden layer.
         dropout: on the attention weights and on the hidden state.
+        input_dropout: on the features.
 
     Example:
         >>> GAT(5, 16, 3)(torch.randn(2, 5), torch.tensor([[0], [1]])).shape
@@ -44,16 +45,22 @@ class GAT(nn.Module):
     sparse_features = True  # also takes `SparseFeatures`
 
     def __init__(
-        self, in_channels: int, hidden_channels: int, out_channels: int, heads: int = 8, dropout: float = 0.5
+        self,
+        in_channels: int,
+        hidden_channels: int,
+        out_channels: int,
+        heads: int = 8,
+        dropout: float = 0.5,
+        input_dropout: float = 0.0,
     ) -> None:
         super().__init__()
         check_sizes(
             in_channels=in_channels, hidden_channels=hidden_channels, out_channels=out_channels, heads=heads
         )
-        check_rates(dropout=dropout)
+        check_rates(dropout=dropout, input_dropout=input_dropout)
         if hidden_channels % heads:
             raise InputError(f"hidden_channels must be a multiple of {heads} heads, got {hidden_channels}")
-        self.in_channels, self.dropout = in_channels, dropout
+        self.in_channels, self.dropout, self.input_dropout = in_channels, dropout, input_dropout
         self.first = _Attention(in_channels, hidden_channels // heads, heads, dropout)
         self.second = _Attention(hidden_channels, out_channels, 1, dropout)
         self._ends = EdgeCache(_both_ends)
@@ -67,6 +74,7 @@ class GAT(nn.Module):
         """Logits ``[N, C]``."""
         check_inputs(x, self.in_channels)
         source, target = self._ends(edge_index, x)
+        x = drop_features(x, self.input_dropout, self.training)
         h = nn.functional.elu(self.first(x, source, target))
         logits: Tensor = self.second(dropout(h, self.dropout, self.training), source, target)
         return logits

@@ -175,6 +175,9 @@ def calibration(
     curves: Annotated[
         str, typer.Option(help="What a figure shows of the rows instead: reliability or curvature.")
     ] = "",
+    workers: Annotated[
+        int, typer.Option(help="Processes that share the rows (not the variant 'default').")
+    ] = 1,
     rows: Annotated[bool, typer.Option("--rows", help="List every system and variant, and stop.")] = False,
 ) -> None:
     """Train systems on the published splits and record their test metrics.
@@ -192,8 +195,10 @@ def calibration(
     from dssgnn.benchmarks.calibration.ablations import ABLATIONS
     from dssgnn.benchmarks.calibration.curves import Kind
     from dssgnn.benchmarks.calibration.curves import curves as measure_curves
+    from dssgnn.benchmarks.calibration.workers import sweep_in_processes
     from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
+    from dssgnn.validation import check_count
 
     if rows:
         for method, variant in plan.known_systems():
@@ -202,13 +207,15 @@ def calibration(
         return
     if curves not in ("", "reliability", "curvature"):
         raise InputError(f"--curves knows reliability and curvature, got {curves!r}")
+    check_count(workers, "--workers", minimum=1)
+    measure_rows = partial(sweep_in_processes, workers=workers) if workers > 1 else sweep
     systems, numbers = plan.asked_systems(methods, variants), plan.asked_splits(splits)
     graphs = plan.asked_graphs(datasets)
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")
     place, tell = torch.device(resolve_device(device)), partial(print, flush=True)
     if ablations:
         changed = plan.ablation_rows(ablations, base, graphs)
-        sweep(changed, numbers, out, place, tell, benchmark="calibration-ablation")
+        measure_rows(changed, numbers, out, place, tell, benchmark="calibration-ablation")
         return
     table = plan.rows_of(graphs, systems, search, place, tell)
     if curves:
@@ -227,4 +234,4 @@ def calibration(
             f"{r.setting} {r.method} split {r.split}: Brier {r.metrics['brier']:.4f}", flush=True
         ),
     )
-    sweep(table, numbers, out, place, tell)
+    measure_rows(table, numbers, out, place, tell)

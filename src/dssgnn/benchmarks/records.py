@@ -13,7 +13,7 @@ import torch
 
 from dssgnn._version import __version__
 from dssgnn.errors import InputError
-from dssgnn.files import atomic_path
+from dssgnn.files import atomic_path, locked
 
 __all__ = ["Record", "device_name", "merge_records", "read_records"]
 
@@ -66,17 +66,22 @@ class Record:
 
 
 def merge_records(path: Path | str, records: Iterable[Record]) -> None:
-    """Write records into a results file, in the place of older ones with the same key; atomically."""
-    kept = {record.key: record for record in (read_records(path) if Path(path).exists() else [])}
-    kept |= {record.key: record for record in records}
-    content = {"schema": _SCHEMA, "records": [asdict(r) for r in kept.values()]}
-    try:
-        text = json.dumps(content, indent=1, allow_nan=False)
-    except ValueError as error:
-        raise InputError(f"{path}: a record holds a number that is not finite") from error
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    with atomic_path(path) as temporary:
-        temporary.write_text(text + "\n", encoding="utf-8")
+    """Write records into a results file, in the place of older ones with the same key; atomically.
+
+    Several processes may add to one file.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with locked(path.parent):
+        kept = {record.key: record for record in (read_records(path) if path.exists() else [])}
+        kept |= {record.key: record for record in records}
+        content = {"schema": _SCHEMA, "records": [asdict(r) for r in kept.values()]}
+        try:
+            text = json.dumps(content, indent=1, allow_nan=False)
+        except ValueError as error:
+            raise InputError(f"{path}: a record holds a number that is not finite") from error
+        with atomic_path(path) as temporary:
+            temporary.write_text(text + "\n", encoding="utf-8")
 
 
 def read_records(path: Path | str) -> list[Record]:

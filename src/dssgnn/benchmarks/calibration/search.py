@@ -17,7 +17,7 @@ from dssgnn.benchmarks.records import Record, device_name, merge_records, read_r
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.training import NodeTask
 
-__all__ = ["Budget", "chosen", "search"]
+__all__ = ["Budget", "chosen", "search", "searched_together"]
 
 Row = tuple[str, str]
 Say = Callable[[str], None]
@@ -97,8 +97,7 @@ def chosen(
     """The setup that `search` chose for a row, read from its records (what is missing is run), or a twin of `best`."""
     budget = budget or Budget.of(split_tasks(dataset, (0,), "cpu")[0].graph.num_nodes)
     searched = ("dss-gnn", "best") if row in TWINS else row
-    together = [r for r in ARMS if "p0" in r[1]] if "p0" in searched[1] else [searched]
-    config = search(dataset, together, out, device, budget, say)[searched]
+    config = search(dataset, searched_together(row), out, device, budget, say)[searched]
     length = (budget.final_epochs, budget.final_patience)
     if row in TWINS:
         config = config | {"chaos_order": 0, "quadrature_size": 1}
@@ -106,6 +105,13 @@ def chosen(
     else:
         made = ARMS[row].setup(config, row[1], *length)
     return replace(made, config={**made.config, "arm": row[1], "budget": asdict(budget)})
+
+
+def searched_together(row: Row) -> tuple[Row, ...]:
+    """The rows of one search: the plain and the penalised control differ in numbers alone; a twin is the winner's."""
+    if row in TWINS:
+        return (("dss-gnn", "best"),)
+    return tuple(r for r in ARMS if "p0" in r[1]) if "p0" in row[1] else (row,)
 
 
 class _Rounds:

@@ -162,6 +162,8 @@ SYSTEMS: dict[tuple[str, str], Callable[[str], Setup]] = {
     ("gcn", "paper"): _GCN,
     ("gcn", "batch-norm"): _with(_encoder("gcn", norm="batch"), seed=_one_seed),  # the hybrid's base alone
     ("gat", "paper"): _GAT,
+    # The notes name dropout on attention and hidden state; the printed figures look like dropout on the features too.
+    ("gat", "input-dropout"): _encoder("gat", input_dropout=0.5),
     ("mc-dropout", "paper"): _mc_dropout,
     ("deep-ensemble", "paper"): _ENSEMBLE,
     ("chebnet", "paper"): _chebnet,

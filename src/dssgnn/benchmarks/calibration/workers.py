@@ -1,0 +1,46 @@
+"""A sweep in several processes: one GPU serves many small graphs at once, and every core its own."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+
+import torch
+
+from dssgnn.benchmarks.calibration.frame import sweep
+from dssgnn.benchmarks.calibration.plan import SweepRow
+from dssgnn.benchmarks.calibration.search import searched_together
+from dssgnn.benchmarks.calibration.space import ARMS, TWINS
+
+__all__ = ["sweep_in_processes"]
+
+
+def sweep_in_processes(
+    rows: Sequence[SweepRow],
+    splits: Sequence[int],
+    out: Path,
+    device: torch.device,
+    say: Callable[[str], None],
+    benchmark: str = "calibration",
+    workers: int = 2,
+) -> None:
+    """`sweep`, each row in one of ``workers`` processes; rows of one search stay together.
+
+    On one GPU the processes share its time; NVIDIA's MPS, where it runs, lets them use it at the same moment.
+    """
+    groups: dict[object, list[SweepRow]] = {}
+    for i, row in enumerate(rows):
+        system = (row[1], row[2])
+        key = (row[0], searched_together(system)) if system in ARMS or system in TWINS else i
+        groups.setdefault(key, []).append(row)
+    threads = max(1, (os.cpu_count() or 1) // workers)
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,))
+    with pool:
+        jobs = [pool.submit(sweep, group, splits, out, device, say, benchmark) for group in groups.values()]
+        try:
+            for job in as_completed(jobs):
+                job.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # what runs ends its rows, and they are kept
+            raise

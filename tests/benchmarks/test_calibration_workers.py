@@ -1,0 +1,63 @@
+"""Sweeps in several processes: rows of one search stay together, and nobody overwrites another's records."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+
+from dssgnn.benchmarks.calibration import workers as module
+from dssgnn.benchmarks.calibration.search import searched_together
+from dssgnn.benchmarks.records import read_records
+from dssgnn.errors import InputError
+
+CPU = torch.device("cpu")
+
+WRITER = """
+import sys
+from dssgnn.benchmarks.records import Record, merge_records
+for i in range(15):
+    merge_records(sys.argv[1], [Record("b", "s", sys.argv[2], str(i), {"a": 1.0}, {}, "cpu")])
+"""
+
+
+def test_processes_add_to_one_file(tmp_path):
+    out = tmp_path / "results.json"
+    running = [subprocess.Popen([sys.executable, "-c", WRITER, str(out), name]) for name in "xy"]
+    assert [process.wait(120) for process in running] == [0, 0]
+    assert {(r.method, r.variant) for r in read_records(out)} == {
+        (m, str(i)) for m in "xy" for i in range(15)
+    }
+    assert [path.name for path in tmp_path.iterdir()] == ["results.json"]
+
+
+def _threads(workers, context, initializer, arguments):
+    return ThreadPoolExecutor(workers)
+
+
+def test_rows_of_one_search_stay_together(tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(module, "ProcessPoolExecutor", _threads)
+    monkeypatch.setattr(module, "sweep", lambda rows, *others: seen.append([row[:3] for row in rows]))
+    names = [
+        ("dss-gnn", "best"), ("gcn", "paper"), ("dss-gnn", "twin-p0"), ("dss-gnn", "best-p0"), ("gat", "paper"),
+        ("dss-gnn", "best-p0-penalty"), ("gcn-res", "tuned"),
+    ]  # fmt: skip
+    rows = [(graph, *name, None) for graph in ("cora", "texas") for name in names]
+    module.sweep_in_processes(rows, [0], tmp_path / "c.json", CPU, print, workers=3)
+    assert sorted(map(len, seen)) == [1] * 6 + [2] * 4
+    for group in seen:
+        assert len({row[0] for row in group}) == 1
+        assert len({searched_together(row[1:]) for row in group}) == 1
+    assert sorted(row for group in seen for row in group) == sorted(row[:3] for row in rows)
+
+
+def test_what_fails_in_a_process_is_said(tmp_path, monkeypatch):
+    def fails(rows, *others):
+        raise InputError("no such split")
+
+    monkeypatch.setattr(module, "ProcessPoolExecutor", _threads)
+    monkeypatch.setattr(module, "sweep", fails)
+    with pytest.raises(InputError, match="no such split"):
+        module.sweep_in_processes([("cora", "gcn", "paper", None)], [0], tmp_path / "c.json", CPU, print)
