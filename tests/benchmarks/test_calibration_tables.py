@@ -198,7 +198,33 @@ def test_paired_comparison_is_corrected_over_datasets():
     lines = table("calibration-paired", records)
     assert len(lines) == 4
     assert lines[2].startswith("| gcn | paper | cora | -0.0145 |")
-    assert lines[2].endswith("| 0.004 | 10/10 |")  # 2/1024 twice
+    assert lines[2].endswith("| 0.004 | 10/10 | 1 |")  # 2/1024 twice
+
+
+def test_repetitions_are_averaged_before_they_are_compared():
+    ours = rows("dss-gnn", "best", [0.1, 0.2]) + repeated(rows("dss-gnn", "best", [0.3, 0.4]), 1)
+    theirs = rows("gcn", "paper", [0.3, 0.3]) + repeated(rows("gcn", "paper", [0.3, 0.4]), 1)
+    only_ours = repeated(rows("dss-gnn", "best", [0.9, 0.9]), 2)
+    (line,) = table("calibration-paired", ours + theirs + only_ours)[2:]
+    assert "| -0.0750 |" in line
+    assert line.endswith("| 2/2 | 2 |")
+    first = table("calibration", ours)[2]
+    assert "0.1500 ±" in first  # the table itself is of one run a split
+
+
+def test_twins_of_another_search_are_not_compared():
+    def searched(variant, width, device="cpu"):
+        found = rows("dss-gnn", variant, [0.1, 0.2, 0.3])
+        return [replace(r, config={"hidden_channels": width, "arm": variant}, device=device) for r in found]
+
+    ours = searched("best", 64)
+    assert len(table("calibration-paired", ours + searched("twin-p0", 64))) == 3
+    for other in (searched("twin-p0", 128), searched("twin-p0", 64, "NVIDIA H200")):
+        assert table("calibration-paired", ours + other) == ["Not measured yet."]
+
+
+def repeated(records, seed):
+    return [replace(record, seed=seed) for record in records]
 
 
 def test_nothing_measured():

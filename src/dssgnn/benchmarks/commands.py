@@ -175,6 +175,7 @@ def calibration(
     curves: Annotated[
         str, typer.Option(help="What a figure shows of the rows instead: reliability or curvature.")
     ] = "",
+    seeds: Annotated[int, typer.Option(help="Runs of every row and split, for comparisons.")] = 1,
     workers: Annotated[
         int, typer.Option(help="Processes that share the rows (not the variant 'default').")
     ] = 1,
@@ -207,8 +208,10 @@ def calibration(
         return
     if curves not in ("", "reliability", "curvature"):
         raise InputError(f"--curves knows reliability and curvature, got {curves!r}")
-    check_count(workers, "--workers", minimum=1)
+    for name, count in (("--workers", workers), ("--seeds", seeds)):
+        check_count(count, name, minimum=1)
     measure_rows = partial(sweep_in_processes, workers=workers) if workers > 1 else sweep
+    measure_rows = partial(measure_rows, seeds=seeds)
     systems, numbers = plan.asked_systems(methods, variants), plan.asked_splits(splits)
     graphs = plan.asked_graphs(datasets)
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")

@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -105,45 +106,54 @@ def sweep(
     device: torch.device,
     say: Callable[[str], None] = lambda text: None,
     benchmark: str = "calibration",
+    seeds: int = 1,
 ) -> None:
     """Measure rows ``(dataset, method, variant, setup)`` and add their records to ``out``, one row at a time.
 
     Splits that ``out`` holds already, of the same configuration, are not run again, so a sweep that was stopped goes on
     where it was. A row that does not fit the device is said, and the next one is run.
+
+    ``seeds`` above 1 repeats every row with other weights and masks; the tables show the first, and compare means.
     """
     place = device_name(device)
     for dataset, method, variant, make in rows:
-        setup = make()
-        missing = missing_splits(setup, (benchmark, dataset, method, variant), splits, out, place)
-        if not missing:
-            continue
-        start = time.perf_counter()
-        try:
-            measured = measure(setup, dataset, missing, device)
-        except torch.OutOfMemoryError as error:
-            say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
-            continue
-        seconds = (time.perf_counter() - start) / len(missing)
-        merge_records(
-            out,
-            [
-                Record(
-                    benchmark=benchmark,
-                    setting=dataset,
-                    method=method,
-                    variant=variant,
-                    metrics=metrics | {"seconds": seconds},
-                    config=config_of(setup, split),
-                    device=place,
-                    split=split,
-                    seed=0,
-                    selected_on=f"validation {setup.training.monitor}",
-                )
-                for split, metrics in zip(missing, measured, strict=True)
-            ],
-        )
-        mean = sum(row["brier"] for row in measured) / len(measured)
-        say(f"{dataset} {method} {variant}: Brier {mean:.4f} over {len(measured)} splits")
+        made = make()
+        for number in range(seeds):
+            setup = replace(made, seed=partial(_moved, made.seed, number))
+            row = (benchmark, dataset, method, variant)
+            missing = missing_splits(setup, row, splits, out, place, number)
+            if not missing:
+                continue
+            start = time.perf_counter()
+            try:
+                measured = measure(setup, dataset, missing, device)
+            except torch.OutOfMemoryError as error:
+                say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
+                break
+            seconds = (time.perf_counter() - start) / len(missing)
+            merge_records(
+                out,
+                [
+                    Record(
+                        *row,
+                        metrics=metrics | {"seconds": seconds},
+                        config=config_of(setup, split),
+                        device=place,
+                        split=split,
+                        seed=number,
+                        selected_on=f"validation {setup.training.monitor}",
+                    )
+                    for split, metrics in zip(missing, measured, strict=True)
+                ],
+            )
+            mean = sum(row["brier"] for row in measured) / len(measured)
+            again = f", seed {number}" if number else ""
+            say(f"{dataset} {method} {variant}{again}: Brier {mean:.4f} over {len(measured)} splits")
+
+
+def _moved(seed: Callable[[int, int], int], number: int, split: int, member: int) -> int:
+    """The seeds of a repetition: apart from all that the first uses."""
+    return seed(split, member) + 100_000 * number
 
 
 def config_of(setup: Setup, split: int) -> dict[str, Any]:
@@ -163,14 +173,14 @@ def config_of(setup: Setup, split: int) -> dict[str, Any]:
 
 
 def missing_splits(
-    setup: Setup, row: tuple[str, str, str, str], splits: Sequence[int], out: Path, place: str
+    setup: Setup, row: tuple[str, str, str, str], splits: Sequence[int], out: Path, place: str, seed: int = 0
 ) -> list[int]:
     """The splits of a row (benchmark, dataset, method, variant) that ``out`` does not hold in this configuration."""
     done = {record.key: record.config for record in read_records(out)} if out.exists() else {}
     lists = ("reliability", "reliability_scaled", "curvature")  # what `curves` adds
     missing = []
     for split in splits:
-        found = done.get((*row, split, 0, place), {})
+        found = done.get((*row, split, seed, place), {})
         if {k: v for k, v in found.items() if k not in lists} != config_of(setup, split):
             missing.append(split)
     return missing

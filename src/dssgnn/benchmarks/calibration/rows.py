@@ -37,14 +37,15 @@ def published_ablations() -> dict[str, dict[str, dict[str, Any]]]:
     return tables
 
 
-def by_row(records: Iterable[Record], benchmark: str = "calibration") -> Rows:
-    """Records by dataset, method and variant, then split.
+def by_row(records: Iterable[Record], benchmark: str = "calibration", seed: int = 0) -> Rows:
+    """Records by dataset, method and variant, then split; of repetitions one.
 
     A row is of one device and one configuration: those with the most splits, and of equals a GPU's.
     """
     found: dict[tuple[str, str, str], dict[tuple[str, str], dict[int, Record]]] = {}
     for record in records:
-        if record.benchmark == benchmark and record.variant != "default" and record.split is not None:
+        of_it = record.benchmark == benchmark and record.variant != "default"
+        if of_it and record.split is not None and record.seed == seed:
             key = record.setting, record.method, record.variant
             lists = ("seeds", "reliability", "reliability_scaled", "curvature")  # a split's own
             config = {k: v for k, v in record.config.items() if k not in lists}

@@ -82,30 +82,36 @@ def _agreement(records: list[Record]) -> str:
 
 def _paired(records: list[Record]) -> str:
     """Ours against every other row, split by split; the p-values of a row are corrected over the datasets."""
-    rows = by_row(records)
+    seeds = sorted({record.seed for record in records if record.seed is not None})
+    rows = {seed: by_row(records, seed=seed) for seed in seeds}
+    known = rows.get(0, {})
     lines = []
-    for method, variant in sorted({(m, v) for _, m, v in rows if (m, v) != _OURS}):
+    for method, variant in sorted({(m, v) for _, m, v in known if (m, v) != _OURS}):
         found = []
-        for dataset in sorted({d for d, _, _ in rows}):
-            ours, theirs = rows.get((dataset, *_OURS), {}), rows.get((dataset, method, variant), {})
-            common = sorted(set(ours) & set(theirs))
-            if len(common) > 1 and not (variant.startswith("twin") and not _twins(ours, theirs)):
-                pair = ([side[s].metrics["brier"] for s in common] for side in (ours, theirs))
-                found.append((dataset, compare_paired(*pair)))
-        for (dataset, c), p in zip(found, holm([c.p_value for _, c in found]), strict=True):
-            interval = f"{c.low:+.4f} to {c.high:+.4f}"
-            lines.append(
-                [
-                    method,
-                    variant,
-                    dataset,
-                    f"{c.difference:+.4f}",
-                    interval,
-                    f"{p:.3f}",
-                    f"{c.wins}/{c.count}",
+        for dataset in sorted({d for d, _, _ in known}):
+            # Repetitions that both have, so that each split is a mean of as many runs on either side.
+            sides = [
+                [rows[seed].get((dataset, *system), {}) for seed in seeds]
+                for system in (_OURS, (method, variant))
+            ]
+            runs = [pair for pair in zip(*sides, strict=True) if pair[0] and pair[0].keys() == pair[1].keys()]
+            if not runs or (variant.startswith("twin") and not _twins(*runs[0])):
+                continue
+            splits = sorted(set.intersection(*(set(ours) for ours, _ in runs)))
+            if len(splits) > 1:
+                means = [
+                    [statistics.fmean(run[side][s].metrics["brier"] for run in runs) for s in splits]
+                    for side in (0, 1)
                 ]
-            )
-    header = ["against", "variant", "dataset", "Brier difference", "95 % interval", "p (Holm)", "splits won"]
+                found.append((dataset, len(runs), compare_paired(*means)))
+        corrected = holm([c.p_value for _, _, c in found])
+        for (dataset, count, c), p in zip(found, corrected, strict=True):
+            interval = f"{c.low:+.4f} to {c.high:+.4f}"
+            cells = [f"{c.difference:+.4f}", interval, f"{p:.3f}", f"{c.wins}/{c.count}", str(count)]
+            lines.append([method, variant, dataset, *cells])
+    header = [
+        "against", "variant", "dataset", "Brier difference", "95 % interval", "p (Holm)", "splits won", "runs a split",
+    ]  # fmt: skip
     return markdown(header, lines) if lines else ABSENT
 
 

@@ -23,6 +23,7 @@ def sweep_in_processes(
     device: torch.device,
     say: Callable[[str], None],
     benchmark: str = "calibration",
+    seeds: int = 1,
     workers: int = 2,
 ) -> None:
     """`sweep`, each row in one of ``workers`` processes; rows of one search stay together.
@@ -37,7 +38,9 @@ def sweep_in_processes(
     threads = max(1, (os.cpu_count() or 1) // workers)
     pool = ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,))
     with pool:
-        jobs = [pool.submit(sweep, group, splits, out, device, say, benchmark) for group in groups.values()]
+        jobs = [
+            pool.submit(sweep, group, splits, out, device, say, benchmark, seeds) for group in groups.values()
+        ]
         try:
             for job in as_completed(jobs):
                 job.result()
