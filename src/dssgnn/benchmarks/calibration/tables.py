@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable
 
 from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TABLES
+from dssgnn.benchmarks.calibration.chaos_tables import TABLES as CHAOS_TABLES
 from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, printed_text, published, spread
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
@@ -128,4 +129,5 @@ TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     "calibration-agreement": ("calibration.json", _agreement),
     "calibration-paired": ("calibration.json", _paired),
     **ABLATION_TABLES,
+    **CHAOS_TABLES,
 }
