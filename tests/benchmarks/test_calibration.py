@@ -20,6 +20,7 @@ from dssgnn.benchmarks.commands import bench
 from dssgnn.benchmarks.presets import preset
 from dssgnn.benchmarks.records import read_records
 from dssgnn.benchmarks.tasks import split_tasks
+from dssgnn.data import Split
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
 from dssgnn.metrics import calibration_metrics
@@ -32,16 +33,19 @@ CONFIG = TrainingConfig(epochs=8, patience=None, monitor="brier")
 
 @pytest.fixture(autouse=True)
 def _boards(monkeypatch):
-    def load(name, split, **preparation):
+    def load(name, **preparation):
         data = minesweeper(10, 10)
         data.x = data.x.double()
-        order = torch.randperm(100, generator=torch.Generator().manual_seed(split))
-        for key, part in (("train_mask", order[:50]), ("val_mask", order[50:75]), ("test_mask", order[75:])):
-            mask = torch.zeros(100, dtype=torch.bool)
-            mask[part] = True
-            data[key] = mask
         return data
 
+    def make_split(name, data, split):
+        order = torch.randperm(100, generator=torch.Generator().manual_seed(split))
+        masks = torch.zeros(3, 100, dtype=torch.bool)
+        for mask, part in zip(masks, (order[:50], order[50:75], order[75:]), strict=True):
+            mask[part] = True
+        return Split(*masks)
+
+    monkeypatch.setattr(tasks_module, "make_split", make_split)
     monkeypatch.setattr(tasks_module, "load", load)
 
 

@@ -8,6 +8,7 @@ from dssgnn.benchmarks.calibration import DATASETS
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, datasets_of
 from dssgnn.benchmarks.calibration.rows import by_row, published, published_ablations
 from dssgnn.benchmarks.calibration.tables import TABLES
+from dssgnn.benchmarks.calibration.targets import PRESENT
 from dssgnn.benchmarks.records import Record
 
 
@@ -221,6 +222,31 @@ def test_twins_of_another_search_are_not_compared():
     assert len(table("calibration-paired", ours + searched("twin-p0", 64))) == 3
     for other in (searched("twin-p0", 128), searched("twin-p0", 64, "NVIDIA H200")):
         assert table("calibration-paired", ours + other) == ["Not measured yet."]
+
+
+def test_targets_are_counted():
+    def all_of(method, variant, brier, accuracy, **others):
+        return [
+            record
+            for dataset in PRESENT
+            for record in rows(method, variant, [brier(dataset)] * 10, dataset, accuracy(dataset), **others)
+        ]
+
+    def printed(name, key, shift=0.0):
+        return lambda d: published()[d][name][key] + shift * (published()[d][name][f"{key}_sd"] or 0)
+
+    best = all_of("dss-gnn", "best", lambda d: 0.05 if d != "cora" else 0.5, lambda d: 0.9)
+    gcn = all_of("gcn", "paper", printed("gcn", "brier", 1), printed("gcn", "accuracy", -1), seconds=2.0)
+    gat = all_of("gat", "paper", printed("gat", "brier", 3), printed("gat", "accuracy"))
+    text = TABLES["calibration-targets"][1](best + gcn + gat)
+    cells = {line.split(" | ")[0][2:]: line.split(" | ")[-1][:-2] for line in text.splitlines()[2:]}
+    assert cells["`best` below the paper's DSS-GNN, mean test Brier"] == "9 of 10 (not cora)"
+    assert cells["`best` below every other system run here"] == "9 of 10 (not cora)"
+    assert cells["`best` above another system by at most"].endswith("(cora, gcn paper)")
+    near = "within two published standard deviations"
+    assert cells[f"gcn `paper` {near}"] == "accuracy 10 of 10; brier 10 of 10"
+    assert cells[f"gat `paper` {near}"].startswith("accuracy 10 of 10; brier 0 of 10 (not cora,")
+    assert "200 s at most (gcn paper)" in text
 
 
 def repeated(records, seed):

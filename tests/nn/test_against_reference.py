@@ -427,6 +427,8 @@ def test_hybrid_combines_and_regularises_as_written(gain: float) -> None:
     assert difference(got.coefficients, expected) < TOLERANCE
     assert difference(got.chaos_energy, gain**2 * (z[:, 1:] ** 2).sum((1, 2))) < TOLERANCE
     assert difference(got.penalized_energy, (z[:, 1:] ** 2).sum((1, 2))) < TOLERANCE
+    hybrid.regularize = "output"  # as in the authors' code
+    assert torch.equal(hybrid(x, edges).penalized_energy, got.chaos_energy)
     got.coefficients.sum().backward()
     assert float(hybrid.residual_scale.grad) == pytest.approx(float(z.sum()), abs=1e-9)
     assert all(p.grad is not None for p in hybrid.base.parameters())

@@ -8,6 +8,7 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
+from dssgnn.benchmarks.calibration.rows import ABSENT
 from dssgnn.benchmarks.calibration.tables import TABLES as CALIBRATION_TABLES
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record, read_records
@@ -41,7 +42,11 @@ def rendered(text: str, results: Path) -> str:
         if name not in TABLES:
             raise InputError(f"no table is called {name!r}; known are {', '.join(TABLES)}")
         file, make = TABLES[name]
-        return match[1] + make(read_records(results / file)) + match[3]
+        return (
+            match[1]
+            + (make(read_records(results / file)) if (results / file).exists() else ABSENT)
+            + match[3]
+        )
 
     return _BLOCK.sub(table, text)
 

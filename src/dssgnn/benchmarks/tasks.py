@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from dssgnn.data import load
+from dssgnn.data import load, make_split
 from dssgnn.training import NodeTask
 
 __all__ = ["split_tasks"]
@@ -28,12 +28,15 @@ def split_tasks(
         preparation: of features and edges, other than the catalog's.
         operator: options of `GraphOperator.from_edge_index`.
     """
-    first: NodeTask | None = None
-    tasks = []
-    for split in splits:
-        data = load(name, split=split, **(preparation or {}))
-        if first is None:
-            first = NodeTask.from_data(data, **operator).to(device)
-        masks = {key: getattr(data, key).to(device) for key in ("train_mask", "val_mask", "test_mask")}
-        tasks.append(replace(first, **masks))
-    return tasks
+    data = load(name, **(preparation or {}))
+    masks = [make_split(name, data, split) for split in splits]
+    first = NodeTask.from_data(masks[0].apply(data), **operator).to(device)
+    return [
+        replace(
+            first,
+            train_mask=own.train.to(device),
+            val_mask=own.val.to(device),
+            test_mask=own.test.to(device),
+        )
+        for own in masks
+    ]

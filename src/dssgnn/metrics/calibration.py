@@ -45,19 +45,19 @@ def accuracy(probabilities: Tensor, y: Tensor) -> Tensor:
         A scalar in 0..1.
     """
     _check(probabilities, y)
-    return _accuracy(probabilities, y)
+    return _mean(_correct(probabilities, y))
 
 
-def _accuracy(probabilities: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
-    return _mean((probabilities.argmax(dim=-1) == y).to(probabilities.dtype), weight)
+def _correct(probabilities: Tensor, y: Tensor) -> Tensor:
+    return (probabilities.argmax(dim=-1) == y).to(probabilities.dtype)
 
 
-def _mean(values: Tensor, weight: Tensor | None) -> Tensor:
+def _mean(values: Tensor, weight: Tensor | None = None) -> Tensor:
     # Weights are 0 and 1. A share, whose sum is exact, is to the bit that of the nodes that count, so that ties stay
     # ties; other means are so up to rounding, as padding changes the order in which torch adds.
     if weight is None:
-        return values.sum(dim=0) / values.size(0)
-    return (values * weight).sum(dim=0) / weight.sum()
+        return values.sum(dim=-1) / values.size(-1)
+    return (values * weight).sum(dim=-1) / weight.sum()
 
 
 def brier(probabilities: Tensor, y: Tensor) -> Tensor:
@@ -68,29 +68,26 @@ def brier(probabilities: Tensor, y: Tensor) -> Tensor:
         tensor(0.2900)
     """
     _check(probabilities, y)
-    return _brier(probabilities, y)
-
-
-def _brier(probabilities: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
-    return _mean(brier_by_node(probabilities, y), weight)
+    return _mean(brier_by_node(probabilities, y))
 
 
 def brier_by_node(probabilities: Tensor, y: Tensor) -> Tensor:
-    """The Brier score ``[N]`` of each node, unchecked."""
+    """The Brier score ``[..., N]`` of each node, from ``[..., N, C]``, unchecked."""
     # Not torch's one_hot, which reads the labels and lets a GPU wait.
-    target = y[:, None] == torch.arange(probabilities.size(1), device=y.device)
+    target = y[:, None] == torch.arange(probabilities.size(-1), device=y.device)
     return (probabilities - target.to(probabilities.dtype)).square().sum(dim=-1)
 
 
 def nll(log_probabilities: Tensor, y: Tensor) -> Tensor:
     """The mean negative log-probability of the label, from log-probabilities ``[N, C]``."""
     _check(log_probabilities, y)
-    return _mean(nll_by_node(log_probabilities, y), None)
+    return _mean(nll_by_node(log_probabilities, y))
 
 
 def nll_by_node(log_probabilities: Tensor, y: Tensor) -> Tensor:
-    """The negative log-probability ``[N]`` of each node's label, unchecked."""
-    return -log_probabilities.gather(-1, y[:, None])[:, 0]
+    """The negative log-probability ``[..., N]`` of each node's label, from ``[..., N, C]``, unchecked."""
+    index = y.expand(log_probabilities.shape[:-1])[..., None]
+    return -log_probabilities.gather(-1, index)[..., 0]
 
 
 def reliability_curve(probabilities: Tensor, y: Tensor, bins: int = 10) -> ReliabilityCurve:
@@ -102,17 +99,18 @@ def reliability_curve(probabilities: Tensor, y: Tensor, bins: int = 10) -> Relia
 def _reliability(
     probabilities: Tensor, y: Tensor, bins: int, weight: Tensor | None = None
 ) -> ReliabilityCurve:
-    confidence, prediction = probabilities.max(dim=-1)
+    """Of ``[..., N, C]``; every field is ``[..., bins]``."""
+    confidence = probabilities.amax(dim=-1)
     edges = torch.linspace(0, 1, bins + 1, dtype=probabilities.dtype, device=probabilities.device)
-    index = (confidence[:, None] >= edges[1:-1]).sum(dim=-1)
+    index = (confidence[..., None] >= edges[1:-1]).sum(dim=-1)
     # A table of members instead of bincount, which a GPU waits for and a population cannot batch.
-    inside = (index[:, None] == torch.arange(bins, device=index.device)).to(probabilities.dtype)  # [N, bins]
+    inside = (index[..., None] == torch.arange(bins, device=index.device)).to(probabilities.dtype)
     if weight is not None:
         inside = inside * weight[:, None]
-    count = inside.sum(dim=0)
-    correct = (prediction == y).to(probabilities.dtype)
-    means = torch.stack([confidence, correct]) @ inside / count.clamp_min(1)
-    return ReliabilityCurve(means[0], means[1], count)
+    count = inside.sum(dim=-2)
+    sums = torch.stack([confidence, _correct(probabilities, y)], dim=-2) @ inside  # [..., 2, bins]
+    means = sums / count[..., None, :].clamp_min(1)
+    return ReliabilityCurve(means[..., 0, :], means[..., 1, :], count)
 
 
 def expected_calibration_error(probabilities: Tensor, y: Tensor, bins: int = 10) -> Tensor:
@@ -126,7 +124,8 @@ def expected_calibration_error(probabilities: Tensor, y: Tensor, bins: int = 10)
 
 
 def _calibration_error(curve: ReliabilityCurve) -> Tensor:
-    return ((curve.accuracy - curve.confidence).abs() * curve.support).sum() / curve.support.sum()
+    gaps = (curve.accuracy - curve.confidence).abs() * curve.support
+    return gaps.sum(dim=-1) / curve.support.sum(dim=-1)
 
 
 METRICS = (
@@ -156,18 +155,11 @@ def metric_values(expansion: LogitDistribution, y: Tensor, weight: Tensor | None
     """
     expansion = expansion.map(lambda z: z.detach().double())
     weight = None if weight is None else weight.double()
-    log_p, log_mean = expansion.log_predictive(), expansion.mean.log_softmax(dim=-1)
-    p, mean = expansion.predictive(), log_mean.exp()
-    return torch.stack(
-        [
-            _accuracy(p, y, weight),
-            _brier(p, y, weight),
-            _mean(nll_by_node(log_p, y), weight),
-            _calibration_error(_reliability(p, y, 10, weight)),
-            _accuracy(mean, y, weight),
-            _brier(mean, y, weight),
-            _mean(nll_by_node(log_mean, y), weight),
-            _calibration_error(_reliability(mean, y, 10, weight)),
-            _mean(expansion.chaos_energy, weight),
-        ]
-    )
+    # Both readouts at once: on a small graph every operation costs a GPU as much as any other.
+    log_p = torch.stack([expansion.log_predictive(), expansion.mean.log_softmax(dim=-1)])  # [2, N, C]
+    p = log_p.exp()
+    by_node = [_correct(p, y), brier_by_node(p, y), nll_by_node(log_p, y), expansion.chaos_energy[None]]
+    means = _mean(torch.cat(by_node), weight)  # [7]
+    ece = _calibration_error(_reliability(p, y, 10, weight))  # [2]
+    scores = torch.cat([means[:6].view(3, 2), ece[None]])  # of both readouts
+    return torch.cat([scores.T.flatten(), means[6:]])

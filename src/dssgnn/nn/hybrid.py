@@ -1,6 +1,7 @@
 """`DSSHybrid`: a doubly-spectral residual beside any encoder."""
 
 from collections.abc import Callable
+from typing import Literal
 
 import torch
 from torch import Tensor, nn
@@ -9,9 +10,11 @@ from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
 from dssgnn.nn.network import DSSGNN
-from dssgnn.validation import FeatureCheck, check_count
+from dssgnn.validation import FeatureCheck, check_choice, check_count
 
 __all__ = ["DSSHybrid", "HybridExpansion"]
+
+Regularized = Literal["branch", "output"]
 
 
 class HybridExpansion(ChaosExpansion):
@@ -46,6 +49,8 @@ class DSSHybrid(nn.Module):
         branch: a `DSSGNN` with the same classes.
         residual_scale: where ``g`` starts.
         warmup_epochs: how long the base trains alone.
+        regularize: the energy of the ``"branch"`` (the paper), or of the ``"output"``, which is the branch's times
+            :math:`g^2` (the authors' code): much the weaker where ``g`` is small.
 
     Example:
         >>> from dssgnn.nn import make_encoder
@@ -62,9 +67,17 @@ class DSSHybrid(nn.Module):
     epoch: Tensor
 
     def __init__(
-        self, base: nn.Module, branch: DSSGNN, *, residual_scale: float = 0.1, warmup_epochs: int = 50
+        self,
+        base: nn.Module,
+        branch: DSSGNN,
+        *,
+        residual_scale: float = 0.1,
+        warmup_epochs: int = 50,
+        regularize: Regularized = "branch",
     ) -> None:
         super().__init__()
+        check_choice(regularize, Regularized, "regularize")
+        self.regularize = regularize
         self.base = base
         self.branch = branch
         self._residual_start = residual_scale
@@ -111,4 +124,6 @@ class DSSHybrid(nn.Module):
             raise InputError(f"the base returned logits {got}, the branch expects {want}")
         scaled = self.residual_scale * branch.coefficients
         combined = torch.cat([logits[:, None] + scaled[:, :1], scaled[:, 1:]], dim=1)
+        if self.regularize == "output":
+            return ChaosExpansion(combined, branch.quadrature_size)
         return HybridExpansion(combined, branch)

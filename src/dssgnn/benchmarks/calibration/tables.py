@@ -2,13 +2,15 @@
 
 import statistics
 from collections.abc import Callable
+from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TABLES
 from dssgnn.benchmarks.calibration.chaos_tables import TABLES as CHAOS_TABLES
 from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, printed_text, published, spread
+from dssgnn.benchmarks.calibration.targets import distance, summary
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
-from dssgnn.metrics import compare_paired, holm
+from dssgnn.metrics import PairedComparison, compare_paired, holm
 
 __all__ = ["TABLES"]
 
@@ -22,6 +24,7 @@ _PRINTED = {
     ("dss-gnn", "published"): ("dss-gnn", "_mean"),
     ("dss-gnn", "published-other"): ("dss-gnn", "_mean"),
     ("dss-hybrid", "paper"): ("dss-hybrid", "_mean"),
+    ("dss-hybrid", "published"): ("dss-hybrid", "_mean"),
     ("g-delta-uq", "input"): ("g-delta-uq", "_mean"),
     ("tfe-gnn", "dss_paper"): ("tfe-gnn", ""),
     ("chebnet", "paper"): ("chebnet", ""),
@@ -68,25 +71,29 @@ def _agreement(records: list[Record]) -> str:
             continue
         cells = []
         for key in ("accuracy", "brier"):
-            # Where the paper prints no deviation (MC-dropout, ensembles, ChebNet), or zero, that of its GCN.
-            sd = printed[f"{key}_sd"] or published()[dataset]["gcn"][f"{key}_sd"]
-            if printed[key] is None or not sd:
+            found = distance(dataset, name, splits, key, readout)
+            if found is None:
                 cells += ["–", ""]
-                continue
-            mean = statistics.fmean(r.metrics[key + readout] for r in splits.values())
-            distance = (mean - printed[key]) / sd
-            cells += [f"{distance:+.1f}", "within two" if abs(distance) <= 2 else "not within two"]
+            else:
+                cells += [f"{found:+.1f}", "within two" if abs(found) <= 2 else "not within two"]
         rows.append([dataset, method, variant, *cells])
     header = ["dataset", "system", "variant", "accuracy, sd", "", "Brier, sd", ""]
     return markdown(header, rows) if rows else ABSENT
 
 
-def _paired(records: list[Record]) -> str:
+class _Comparison(NamedTuple):
+    dataset: str
+    runs: int
+    result: PairedComparison
+    p_value: float  # corrected
+
+
+def _compared(records: list[Record]) -> dict[tuple[str, str], list[_Comparison]]:
     """Ours against every other row, split by split; the p-values of a row are corrected over the datasets."""
     seeds = sorted({record.seed for record in records if record.seed is not None})
     rows = {seed: by_row(records, seed=seed) for seed in seeds}
     known = rows.get(0, {})
-    lines = []
+    comparisons = {}
     for method, variant in sorted({(m, v) for _, m, v in known if (m, v) != _OURS}):
         found = []
         for dataset in sorted({d for d, _, _ in known}):
@@ -106,14 +113,35 @@ def _paired(records: list[Record]) -> str:
                 ]
                 found.append((dataset, len(runs), compare_paired(*means)))
         corrected = holm([c.p_value for _, _, c in found])
-        for (dataset, count, c), p in zip(found, corrected, strict=True):
+        comparisons[method, variant] = [
+            _Comparison(*each, p) for each, p in zip(found, corrected, strict=True)
+        ]
+    return comparisons
+
+
+def _paired(records: list[Record]) -> str:
+    lines = []
+    for (method, variant), found in _compared(records).items():
+        for dataset, runs, c, p in found:
             interval = f"{c.low:+.4f} to {c.high:+.4f}"
-            cells = [f"{c.difference:+.4f}", interval, f"{p:.3f}", f"{c.wins}/{c.count}", str(count)]
+            cells = [f"{c.difference:+.4f}", interval, f"{p:.3f}", f"{c.wins}/{c.count}", str(runs)]
             lines.append([method, variant, dataset, *cells])
     header = [
         "against", "variant", "dataset", "Brier difference", "95 % interval", "p (Holm)", "splits won", "runs a split",
     ]  # fmt: skip
     return markdown(header, lines) if lines else ABSENT
+
+
+def _targets(records: list[Record]) -> str:
+    compared = _compared(records)
+    significant = {
+        variant: [
+            c.dataset for c in compared["dss-gnn", variant] if c.result.difference < 0 and c.p_value < 0.05
+        ]
+        for variant in ("twin-p0", "twin-p0-penalty")
+        if compared.get(("dss-gnn", variant))
+    }
+    return summary(records, significant)
 
 
 def _twins(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
@@ -125,6 +153,7 @@ def _twins(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
+    "calibration-targets": ("calibration.json", _targets),
     "calibration": ("calibration.json", _systems),
     "calibration-agreement": ("calibration.json", _agreement),
     "calibration-paired": ("calibration.json", _paired),
