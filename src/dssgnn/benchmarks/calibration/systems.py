@@ -77,7 +77,7 @@ def _fit_anchors(model: nn.Module, task: NodeTask) -> None:
 
 
 def _hybrid(regularize: Literal["branch", "output"]) -> Callable[[str], Setup]:
-    """Protocols 5.1. The paper's regulariser is on the branch's own energy, the code's on that times the squared scale."""
+    """Protocols 5.1. The paper regularises the energy of the branch, its code that times the squared scale."""
     base = {"norm": "batch", "dropout": 0.5}
     branch: dict[str, Any] = {
         "chaos_order": 1,
