@@ -39,10 +39,26 @@ def test_published_values_are_the_printed_ones():
 
 
 def test_a_row_beside_the_paper():
-    lines = table("calibration", rows("gcn", "paper", [0.20, 0.22]))
-    assert lines[2] == (
-        "| cora | gcn | paper | 2 | 87.00 ± 0.00 | 87.45 ± 1.61 | 0.2100 ± 0.0100 | 0.213 ± 0.014 | 0.0200 ± 0.0000 |"
+    (line,) = table("calibration", rows("gcn", "paper", [0.20, 0.22], brier_scaled=0.19))[2:]
+    assert line == (
+        "| cora | gcn | paper | 2 | 87.00 ± 0.00 | 87.45 ± 1.61 | 0.2100 ± 0.0100 | 0.213 ± 0.014 | 0.1900 | "
+        "0.0200 ± 0.0000 | – |"
     )
+
+
+def test_the_matrix_marks_the_lowest_of_a_graph():
+    records = [
+        record
+        for system, score in (("gcn", 0.2), ("gat", 0.1))
+        for record in rows(system, "paper", [score] * 10) + rows(system, "paper", [score] * 9, "texas")
+    ]
+    lines = table("calibration-matrix", records)
+    assert lines[0] == "| mean test Brier | cora | texas |"
+    assert lines[2:] == [
+        "| gat paper | **0.100** | – |",
+        "| gcn paper | 0.200 | – |",
+        "| DSS-GNN in the paper | 0.207 | 0.240 |",
+    ]
 
 
 def test_a_gpus_record_counts_and_defaults_do_not():

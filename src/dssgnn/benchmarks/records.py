@@ -75,13 +75,14 @@ def merge_records(path: Path | str, records: Iterable[Record]) -> None:
     with locked(path.parent):
         kept = {record.key: record for record in (read_records(path) if path.exists() else [])}
         kept |= {record.key: record for record in records}
-        content = {"schema": _SCHEMA, "records": [asdict(r) for r in kept.values()]}
         try:
-            text = json.dumps(content, indent=1, allow_nan=False)
+            lines = [json.dumps(asdict(record), allow_nan=False) for record in kept.values()]
         except ValueError as error:
             raise InputError(f"{path}: a record holds a number that is not finite") from error
+        # One record a line, so that a difference between two files can be read.
+        text = ",\n".join(lines)
         with atomic_path(path) as temporary:
-            temporary.write_text(text + "\n", encoding="utf-8")
+            temporary.write_text(f'{{"schema": {_SCHEMA}, "records": [\n{text}\n]}}\n', encoding="utf-8")
 
 
 def read_records(path: Path | str) -> list[Record]:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TABLES
 from dssgnn.benchmarks.calibration.chaos_tables import TABLES as CHAOS_TABLES
-from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, printed_text, published, spread
+from dssgnn.benchmarks.calibration.defaults import DATASETS
+from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, mean_of, printed_text, published, spread
 from dssgnn.benchmarks.calibration.targets import distance, summary
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
@@ -54,11 +55,40 @@ def _systems(records: list[Record]) -> str:
                 printed_text(printed, "accuracy", 100, 2),
                 spread(values["brier"]),
                 printed_text(printed, "brier"),
+                f"{mean_of(splits, 'brier_scaled'):.4f}" if _has(splits, "brier_scaled") else "–",
                 spread(values["ece"]),
+                f"{mean_of(splits, 'ece_scaled'):.4f}" if _has(splits, "ece_scaled") else "–",
             ]
         )
-    header = ["dataset", "system", "variant", "splits", "accuracy, %", "paper", "Brier", "paper", "ECE"]
+    header = [
+        "dataset", "system", "variant", "splits", "accuracy, %", "paper", "Brier", "paper", "with a temperature", "ECE",
+        "with a temperature",
+    ]  # fmt: skip
     return markdown(header, rows) if rows else ABSENT
+
+
+def _has(splits: dict[int, Record], key: str) -> bool:
+    return all(key in record.metrics for record in splits.values())
+
+
+def _matrix(records: list[Record]) -> str:
+    """Mean Brier scores, a system a line and a dataset a column; the lowest of a column in bold."""
+    found = by_row(records)
+    datasets = [d for d in DATASETS if any(key[0] == d for key in found)]
+    systems = sorted({(m, v) for _, m, v in found})
+    means = {key: mean_of(splits, "brier") for key, splits in found.items() if len(splits) == 10}
+    lowest = {d: min((x for key, x in means.items() if key[0] == d), default=None) for d in datasets}
+    rows = []
+    for system in systems:
+        cells = []
+        for d in datasets:
+            value = means.get((d, *system))
+            text = "–" if value is None else f"{value:.3f}"
+            cells.append(f"**{text}**" if value is not None and value == lowest[d] else text)
+        rows.append([" ".join(system), *cells])
+    paper = [published().get(d, {}).get("dss-gnn", {}).get("brier") for d in datasets]
+    rows.append(["DSS-GNN in the paper", *("–" if x is None else f"{x:.3f}" for x in paper)])
+    return markdown(["mean test Brier", *datasets], rows) if systems else ABSENT
 
 
 def _agreement(records: list[Record]) -> str:
@@ -154,6 +184,7 @@ def _twins(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     "calibration-targets": ("calibration.json", _targets),
+    "calibration-matrix": ("calibration.json", _matrix),
     "calibration": ("calibration.json", _systems),
     "calibration-agreement": ("calibration.json", _agreement),
     "calibration-paired": ("calibration.json", _paired),
