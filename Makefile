@@ -1,7 +1,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: setup demo test lint docs format clean
+WORKERS ?= 2
+CALIBRATION := $(BIN)/dssgnn bench calibration
+
+.PHONY: setup demo test lint docs calibration format clean
 
 setup: .venv/.installed
 
@@ -22,6 +25,16 @@ lint: setup
 	$(BIN)/mypy
 
 docs: setup
+	$(BIN)/dssgnn bench render
+
+# Everything in docs/calibration.md and docs/chaos_axis.md. What results/ holds already, on this device, is not run again.
+calibration: setup
+	$(CALIBRATION) --methods all --variants all --workers $(WORKERS)
+	$(CALIBRATION) --methods dss-gnn --variants best,twin-p0,twin-p0-penalty --seeds 5 --workers $(WORKERS)
+	$(CALIBRATION) --ablations all --workers $(WORKERS)
+	$(CALIBRATION) --methods dss-gnn --variants best --curves reliability
+	$(CALIBRATION) --methods gcn,deep-ensemble --variants paper --curves reliability
+	$(CALIBRATION) --methods dss-gnn --variants best,published --datasets minesweeper --curves curvature
 	$(BIN)/dssgnn bench render
 
 format: setup

@@ -13,6 +13,7 @@ from dssgnn.benchmarks.calibration import Setup, measure, space, sweep
 from dssgnn.benchmarks.calibration import frame as run_module
 from dssgnn.benchmarks.calibration import search as search_module
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
+from dssgnn.benchmarks.calibration.plan import asked_systems, known_systems
 from dssgnn.benchmarks.calibration.search import Budget, chosen, search
 from dssgnn.benchmarks.calibration.setup import seed_of_run
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row
@@ -312,6 +313,12 @@ def test_command_says_that_there_are_no_graphs(tmp_path, monkeypatch):
     monkeypatch.setenv("DSSGNN_DATA", str(tmp_path))
     with pytest.raises(InputError, match="none of the paper's graphs is here"):
         CliRunner().invoke(bench, ["calibration", "--methods", "gcn"], catch_exceptions=False)
+
+
+def test_all_systems_are_all_but_the_defaults():
+    systems = asked_systems("all", "all")
+    assert set(systems) == {row for row in known_systems() if row[1] != "default"}
+    assert ("gcn", "default") in asked_systems("gcn,gat", "default")
 
 
 def test_command_lists_its_rows():

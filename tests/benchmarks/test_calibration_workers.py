@@ -50,6 +50,9 @@ def test_rows_of_one_search_stay_together(tmp_path, monkeypatch):
     for group in seen:
         assert len({row[0] for row in group}) == 1
         assert len({searched_together(row[1:]) for row in group}) == 1
+    assert ("gcn-res", "tuned") in {
+        row[1:] for group in seen[:6] for row in group
+    }  # searches are begun first
     assert sorted(row for group in seen for row in group) == sorted(row[:3] for row in rows)
 
 

@@ -156,9 +156,9 @@ def calibration(
     datasets: Annotated[
         str, typer.Option(help="Catalog names, separated by commas; those present by default.")
     ] = "",
-    methods: Annotated[str, typer.Option(help="Systems, separated by commas.")] = "dss-gnn,gcn,gat",
+    methods: Annotated[str, typer.Option(help="Systems, separated by commas, or all.")] = "dss-gnn,gcn,gat",
     variants: Annotated[
-        str, typer.Option(help="Variants, separated by commas, or all; --rows lists them.")
+        str, typer.Option(help="Variants, separated by commas, or all but 'default'; --rows lists them.")
     ] = "default",
     splits: Annotated[str, typer.Option(help="How many splits (10), or a range of them (5-9).")] = "10",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",

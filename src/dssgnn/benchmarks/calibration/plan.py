@@ -38,13 +38,15 @@ def known_systems() -> list[System]:
 
 
 def asked_systems(methods: str, variants: str) -> list[System]:
-    """Those of ``known_systems`` that two options name."""
-    wanted, known = methods.split(","), known_systems()
+    """Those of ``known_systems`` that two options name; ``all`` variants are all but the defaults."""
+    known = known_systems()
+    every = list(dict.fromkeys(method for method, _ in known))
+    wanted = every if methods == "all" else methods.split(",")
     for method in wanted:
-        if method not in {m for m, _ in known}:
-            raise InputError(f"--methods knows {', '.join(sorted({m for m, _ in known}))}, got {method!r}")
+        if method not in every:
+            raise InputError(f"--methods knows {', '.join(every)}, got {method!r}")
     of_these = sorted({v for m, v in known if m in wanted})
-    kinds = of_these if variants == "all" else variants.split(",")
+    kinds = [v for v in of_these if v != "default"] if variants == "all" else variants.split(",")
     for variant in kinds:
         if variant not in of_these:
             raise InputError(f"--variants knows {', '.join(of_these)} of these methods, got {variant!r}")

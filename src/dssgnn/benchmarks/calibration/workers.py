@@ -39,7 +39,10 @@ def sweep_in_processes(
     pool = ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,))
     with pool:
         jobs = [
-            pool.submit(sweep, group, splits, out, device, say, benchmark, seeds) for group in groups.values()
+            pool.submit(sweep, groups[key], splits, out, device, say, benchmark, seeds)
+            for key in sorted(
+                groups, key=lambda key: isinstance(key, int)
+            )  # searches first: they take longest
         ]
         try:
             for job in as_completed(jobs):
