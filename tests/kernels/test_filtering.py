@@ -7,7 +7,7 @@ from dssgnn import GraphOperator
 from dssgnn.graph.filter import polynomial_filter
 
 pytest.importorskip("triton", reason="needs Triton: pip install triton")
-from dssgnn.kernels import filtering
+from dssgnn.kernels import filtering, plan
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 
@@ -17,8 +17,8 @@ TOLERANCE = {torch.float64: 1e-14, torch.float32: 1e-6, torch.bfloat16: 2e-2}
 @pytest.fixture(autouse=True)
 def _small(monkeypatch):
     """Rows of more than four entries are long, and a program takes several rows."""
-    monkeypatch.setattr(filtering, "SEGMENT", 4)
-    monkeypatch.setattr(filtering, "MOST_PROGRAMS", 5)
+    monkeypatch.setattr(plan, "SEGMENT", 4)
+    monkeypatch.setattr(plan, "MOST_PROGRAMS", 5)
 
 
 def graph(direction, dtype=torch.float64, nodes=9, edges=30):
@@ -75,15 +75,15 @@ def test_types_and_branches(dtype, branches):
 @pytest.mark.parametrize("segment", [1, 4, 100])
 @pytest.mark.parametrize("programs", [1, 3, 10**6])
 def test_load_balance_changes_nothing(monkeypatch, segment, programs):
-    monkeypatch.setattr(filtering, "SEGMENT", segment)
-    monkeypatch.setattr(filtering, "MOST_PROGRAMS", programs)
+    monkeypatch.setattr(plan, "SEGMENT", segment)
+    monkeypatch.setattr(plan, "MOST_PROGRAMS", programs)
     compare(graph("out"), torch.float64, 1, 4, 1, 3)
 
 
 @pytest.mark.parametrize("segment", [12, 100])
 def test_rows_longer_than_a_tile(monkeypatch, segment):
     """More neighbours than a program reads at once, in a row and in a segment."""
-    monkeypatch.setattr(filtering, "SEGMENT", segment)
+    monkeypatch.setattr(plan, "SEGMENT", segment)
     operator = graph("in", nodes=27, edges=900)
     assert int(operator.matrix.crow_indices().diff().max()) > 2 * filtering.NEIGHBOURS
     compare(operator, torch.float64, 1, 3, 2, 4)

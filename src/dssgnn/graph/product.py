@@ -21,7 +21,7 @@ class Pattern:
 
     @cached_property
     def _plan(self) -> Any:
-        from dssgnn.kernels.filtering import make_plan
+        from dssgnn.kernels.plan import make_plan
 
         return make_plan(self.crow, self.col)
 
@@ -48,7 +48,8 @@ def matrix_product(matrix: Tensor, dense: Tensor) -> Tensor:
     if _has_bags(dense):
         return _bags(matrix.crow_indices(), matrix.col_indices(), matrix.values(), dense)
     if usable(dense):
-        from dssgnn.kernels.filtering import plan_of, product
+        from dssgnn.kernels.filtering import product
+        from dssgnn.kernels.plan import plan_of
 
         return product(plan_of(matrix), matrix.values(), dense.detach().contiguous())
     return matrix @ dense

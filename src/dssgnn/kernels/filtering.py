@@ -4,28 +4,26 @@ One launch a step: the sparse product, the recurrence, the accumulation :math:`\
 backward pass, the products :math:`\langle T_k, H \rangle`. A term is added to the sums when it passes through
 registers anyway, two at a time (`_schedule`), so that every second step moves nothing but the recurrence.
 
-A row with many neighbours would hold its program long after the others are done: it is cut into segments, summed
-first, and their sums are added up in its place.
+Long rows are cut into segments (`dssgnn.kernels.plan`), which are summed first, and their sums added up in their place.
 """
 
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, cast
+from typing import cast
 
 import torch
 import triton
 import triton.language as tl
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
-__all__ = ["Plan", "filter_adjoint", "filter_forward", "make_plan", "plan_of", "product"]
+from dssgnn.kernels.plan import Plan, plan_of
+
+__all__ = ["filter_adjoint", "filter_forward", "product"]
 
 NEIGHBOURS = 8  # that a program reads at once
 INT32_NUMBERS = 2**31  # a state of fewer is addressed with 32 bits
-MOST_PROGRAMS = 132 * 64  # of one launch; more rows than that are dealt out in turn
 TERM_BYTES = 2**25  # of a term in the backward pass, about; smaller ones only make more launches
-SEGMENT = 128  # neighbours of a row that one program sums; beyond it the row is cut
 
 
 @triton.jit
@@ -161,56 +159,6 @@ def _sweep(
 
 
 @dataclass(frozen=True)
-class Plan:
-    """The rows of a CSR matrix, its long ones cut into segments."""
-
-    start: Tensor  # [M + N] entries of the segments, then of the rows
-    end: Tensor
-    col: Tensor
-    num_segments: int
-    long_rows: Tensor  # [L] their numbers
-    first_segment: Tensor  # [L] a long row's first segment
-    last_segment: Tensor  # [L] one past its last
-    segment_col: Tensor  # [M] the segments as entries of the long rows,
-    segment_val: Tensor  # [M] of weight 1
-
-    @property
-    def light(self) -> int:
-        """Programs of a launch over segments and rows; one over the long rows has one each."""
-        return min(self.start.numel(), MOST_PROGRAMS)
-
-
-def make_plan(crow: Tensor, col: Tensor) -> Plan:
-    """Look for long rows; this waits for the device, and is done once a matrix."""
-    start, end = crow[:-1], crow[1:]
-    long = (end - start > SEGMENT).nonzero()[:, 0]
-    counts = (end[long] - start[long] + SEGMENT - 1) // SEGMENT
-    last = counts.cumsum(0)
-    within = torch.arange(int(counts.sum()), device=crow.device) - (last - counts).repeat_interleave(counts)
-    cut = start[long].repeat_interleave(counts) + SEGMENT * within
-    cut_end = torch.minimum(cut + SEGMENT, end[long].repeat_interleave(counts))
-    start, end, long, first, last = (
-        t.to(torch.int32)
-        for t in (torch.cat([cut, start]), torch.cat([cut_end, end]), long, last - counts, last)
-    )
-    own = torch.arange(cut.numel(), dtype=torch.int32, device=crow.device)
-    return Plan(
-        start, end, col, cut.numel(), long, first, last, own, torch.ones_like(own, dtype=torch.float32)
-    )
-
-
-_plans: Any = WeakTensorKeyDictionary()
-
-
-def plan_of(matrix: Tensor) -> Plan:
-    """The plan of a CSR tensor, made once."""
-    if matrix not in _plans:
-        _plans[matrix] = make_plan(matrix.crow_indices(), matrix.col_indices())
-    plan: Plan = _plans[matrix]
-    return plan
-
-
-@dataclass(frozen=True)
 class _Step:
     """What the step that makes ``T_k`` adds to the sums: itself, ``T_{k-lag}``, ``T_0``, or nothing."""
 
@@ -303,7 +251,7 @@ def _launch(
     sizes = [n // unit for n in (width, *strides)]
     _sweep[light, columns](
         plan.start, plan.end, plan.long_rows, plan.col, values, source, *others,
-        plan.start.numel(), plan.num_segments, SEGMENT, term, 0, light + long, *sizes, LONG=False, **options,
+        plan.start.numel(), plan.num_segments, plan.segment, term, 0, light + long, *sizes, LONG=False, **options,
     )  # fmt: skip
     if long:
         sizes[1] = width // unit  # the source is now the segments' sums
