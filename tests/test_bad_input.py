@@ -163,7 +163,7 @@ NETWORK_CASES = [
 ]
 ONLY_NETWORK_CASES = [
     ({"num_layers": 0}, r"num_layers must be an integer >= 1, got 0"),
-    ({"propagation": "last"}, r"propagation must be one of 'every', 'first', got 'last'"),
+    ({"propagation": "middle"}, r"propagation must be one of 'every', 'first', 'last', got 'middle'"),
     ({"readout": "mean"}, r"readout must be one of 'linear', 'filtered', got 'mean'"),
     ({"residual": "dense"}, r"residual must be one of .*'identity'.*got 'dense'"),
     ({"residual": 1}, r"residual must be one of .*'identity'.*got 1"),

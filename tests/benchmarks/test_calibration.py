@@ -286,7 +286,12 @@ def test_every_row_trains_as_a_population(row):
             "the paper has no such ablation of mine",
         ),
         (["--datasets", "cora", "--curves", "lines"], "--curves knows reliability and curvature"),
-        (["--datasets", "cora", "--curves", "reliability"], "--curves needs rows other than the variant"),
+        (["--datasets", "cora", "--curves", "reliability"], "there is no such row of these graphs"),
+        (
+            ["--datasets", "cora", "--methods", "dss-gnn", "--variants", "published-other"],
+            "there is no such row of these graphs",
+        ),
+        (["--datasets", "cora", "--curves", "reliability", "--workers", "2"], "--curves does not go with"),
     ],
 )
 def test_command_refuses(words, message):

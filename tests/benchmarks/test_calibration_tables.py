@@ -219,12 +219,18 @@ def test_paired_comparison_is_corrected_over_datasets():
 
 
 def test_repetitions_are_averaged_before_they_are_compared():
-    ours = rows("dss-gnn", "best", [0.1, 0.2]) + repeated(rows("dss-gnn", "best", [0.3, 0.4]), 1)
-    theirs = rows("gcn", "paper", [0.3, 0.3]) + repeated(rows("gcn", "paper", [0.3, 0.4]), 1)
-    only_ours = repeated(rows("dss-gnn", "best", [0.9, 0.9]), 2)
-    (line,) = table("calibration-paired", ours + theirs + only_ours)[2:]
-    assert "| -0.0750 |" in line
+    def runs(method, variant, *briers):
+        return [r for seed, b in enumerate(briers) for r in repeated(rows(method, variant, b), seed)]
+
+    ours = runs("dss-gnn", "best", [0.1, 0.2], [0.1, 0.2], [0.3, 0.4], [0.9, 0.9])
+    theirs = runs("gcn", "paper", [0.9, 0.9], [0.3, 0.3], [0.3, 0.4])
+    (line,) = table("calibration-paired", ours + theirs)[2:]
+    assert "| -0.0750 |" in line  # of seeds 1 and 2: the first was looked at, the last is ours alone
     assert line.endswith("| 2/2 | 2 |")
+    other = [replace(r, config={"lr": 1}) if r.seed == 2 else r for r in ours]
+    assert (
+        "| -0.1500 |" in table("calibration-paired", other + theirs)[2]
+    )  # seed 2 is another configuration's
     first = table("calibration", ours)[2]
     assert "0.1500 ±" in first  # the table itself is of one run a split
 
@@ -257,12 +263,17 @@ def test_targets_are_counted():
     text = TABLES["calibration-targets"][1](best + gcn + gat)
     cells = {line.split(" | ")[0][2:]: line.split(" | ")[-1][:-2] for line in text.splitlines()[2:]}
     assert cells["`best` below the paper's DSS-GNN, mean test Brier"] == "9 of 10 (not cora)"
-    assert cells["`best` below every other system run here"] == "9 of 10 (not cora)"
+    (others,) = [text for what, text in cells.items() if what.startswith("`best` below every other system")]
+    assert others == "9 of 10 (not cora)"
     assert cells["`best` above another system by at most"].endswith("(cora, gcn paper)")
     near = "within two published standard deviations"
     assert cells[f"gcn `paper` {near}"] == "accuracy 10 of 10; brier 10 of 10"
     assert cells[f"gat `paper` {near}"].startswith("accuracy 10 of 10; brier 0 of 10 (not cora,")
-    assert "200 s at most (gcn paper)" in text
+    assert "200 s (gcn paper, 10 graphs)" in text
+    scaled = rows("gat", "paper", [0.9] * 10, "texas", brier_scaled=0.01)
+    text = TABLES["calibration-targets"][1](best + scaled)
+    assert "+0.0400 (texas, gat paper with a temperature)" in text
+    assert "9 of 10 (not cora)" in TABLES["calibration-targets"][1](best)  # nobody else was run
 
 
 def repeated(records, seed):

@@ -18,11 +18,12 @@ from dssgnn.nn.conv import Branches
 from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.nn.linear import linear
-from dssgnn.nn.network import Propagation
 from dssgnn.spectral import resolve_size
 from dssgnn.validation import FeatureCheck, check_choice, check_count
 
 __all__ = ["PublishedDSS", "PublishedNormalization", "published_operators"]
+
+Propagation = Literal["every", "first"]
 
 PublishedNormalization = Literal["sym", "rw"]
 

@@ -208,6 +208,8 @@ def calibration(
         return
     if curves not in ("", "reliability", "curvature"):
         raise InputError(f"--curves knows reliability and curvature, got {curves!r}")
+    if curves and (ablations or workers > 1 or seeds > 1):
+        raise InputError("--curves does not go with --ablations, --workers or --seeds")
     for name, count in (("--workers", workers), ("--seeds", seeds)):
         check_count(count, name, minimum=1)
     measure_rows = partial(sweep_in_processes, workers=workers) if workers > 1 else sweep
@@ -221,9 +223,9 @@ def calibration(
         measure_rows(changed, numbers, out, place, tell, benchmark="calibration-ablation")
         return
     table = plan.rows_of(graphs, systems, search, place, tell)
+    if not table and (curves or "default" not in variants.split(",")):
+        raise InputError("there is no such row of these graphs; --rows lists what there is")
     if curves:
-        if not table:
-            raise InputError("--curves needs rows other than the variant 'default'; --rows lists them")
         measure_curves([(*row, cast(Kind, curves)) for row in table], numbers, out, place, tell)
         return
     run(

@@ -14,9 +14,9 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from dssgnn.baselines.temperature import TemperatureScaled
-from dssgnn.benchmarks.calibration.frame import config_of, missing_splits, train
+from dssgnn.benchmarks.calibration.frame import config_of, missing_splits, place_of, train
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.records import Record, device_name, merge_records
+from dssgnn.benchmarks.records import Record, merge_records
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion, LogitDistribution
@@ -30,6 +30,7 @@ __all__ = [
     "BINS",
     "Correction",
     "Kind",
+    "NoChaosOrder",
     "curvature_correction",
     "curvature_records",
     "curves",
@@ -46,6 +47,10 @@ Kind = Literal["reliability", "curvature"]
 Row = tuple[str, str, str, Callable[[], Setup], Kind]
 
 _SUFFIX = ", curvature"  # a row may be asked for both, and two records must not share a key
+
+
+class NoChaosOrder(InputError):
+    """A system without a chaos axis has no curvature correction."""
 
 
 def variant_of(record: Record) -> str:
@@ -146,13 +151,13 @@ def curvature_records(
     part of the whole correction that the fourth quartile has.
 
     Raises:
-        InputError: if the system has no chaos order.
+        NoChaosOrder: if the system has none.
     """
     (task,) = split_tasks(dataset, [split], device, setup.preparation, **setup.operator)
     ((task, system, _),) = train(setup, [task], [split])
     answer, y = _test_answer(system, task)
     if not isinstance(answer, ChaosExpansion) or answer.chaos_order == 0:
-        raise InputError(
+        raise NoChaosOrder(
             f"{dataset} {method} {variant}: a curvature correction needs a chaos order of 1 or more"
         )
     found = curvature_correction(answer, y)
@@ -203,7 +208,7 @@ def curves(
     configuration, is not run again. A row that does not fit the device, or has no chaos order to show, is said, and the
     next one is run.
     """
-    place = device_name(device)
+    place = place_of(device)
     for dataset, method, variant, make, kind in rows:
         check_choice(kind, Kind, "kind")
         setup = make()
@@ -220,7 +225,7 @@ def curves(
         except torch.OutOfMemoryError as error:
             say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
             continue
-        except InputError as error:  # it has no chaos order
+        except NoChaosOrder as error:
             say(f"left out, {error}")
             continue
         merge_records(out, records)
@@ -252,7 +257,7 @@ def _record(
         variant=variant,
         metrics=metrics,
         config=config_of(setup, split) | lists,
-        device=device_name(device),
+        device=place_of(device),
         split=split,
         seed=0,
         selected_on=f"validation {setup.training.monitor}",

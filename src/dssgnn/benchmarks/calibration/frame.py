@@ -1,6 +1,7 @@
 """Train a system on all splits of a dataset at once, and read each split's test part once."""
 
 import json
+import math
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, replace
@@ -19,7 +20,7 @@ from dssgnn.training import NodeTask, TrainingResult, fit_population, seeded
 from dssgnn.training.loop import evaluate
 
 __all__ = [
-    "METRICS", "Trained", "config_of", "measure", "missing_splits", "sweep", "train", "train_together",
+    "METRICS", "Trained", "config_of", "measure", "missing_splits", "place_of", "sweep", "train", "train_together",
 ]  # fmt: skip
 
 METRICS = (
@@ -82,7 +83,8 @@ def measure(setup: Setup, name: str, splits: Sequence[int], device: torch.device
         row = {key: test[key] for key in METRICS} | {"disagreement": _disagreement(system, task)}
         scaled = TemperatureScaled.fitted(system, task)
         after = evaluate(scaled, task, task.test_mask)
-        row |= {f"{key}_scaled": after[key] for key in ("brier", "nll", "ece")}
+        scores = ("brier", "nll", "ece", "brier_mean", "ece_mean")
+        row |= {f"{key}_scaled": after[key] for key in scores}
         row["temperature"] = float(scaled.temperature)
         row["val_brier"] = evaluate(system, task, task.val_mask)["brier"]
         row["epochs"] = float(max(len(result.history) for result in results))
@@ -115,7 +117,7 @@ def sweep(
 
     ``seeds`` above 1 repeats every row with other weights and masks; the tables show the first, and compare means.
     """
-    place = device_name(device)
+    place = place_of(device)
     for dataset, method, variant, make in rows:
         made = make()
         for number in range(seeds):
@@ -129,6 +131,9 @@ def sweep(
                 measured = measure(setup, dataset, missing, device)
             except torch.OutOfMemoryError as error:
                 say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
+                break
+            if not all(math.isfinite(value) for each in measured for value in each.values()):
+                say(f"{dataset} {method} {variant}: left out, a metric is not finite")
                 break
             seconds = (time.perf_counter() - start) / len(missing)
             merge_records(
@@ -149,6 +154,11 @@ def sweep(
             mean = sum(row["brier"] for row in measured) / len(measured)
             again = f", seed {number}" if number else ""
             say(f"{dataset} {method} {variant}{again}: Brier {mean:.4f} over {len(measured)} splits")
+
+
+def place_of(device: torch.device) -> str:
+    """A device in words; a CPU's threads, which only the time depends on, do not make another of it."""
+    return "cpu" if device.type == "cpu" else device_name(device)
 
 
 def _moved(seed: Callable[[int, int], int], number: int, split: int, member: int) -> int:

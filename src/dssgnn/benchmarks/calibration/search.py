@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from dssgnn.benchmarks.calibration.frame import train_together
+from dssgnn.benchmarks.calibration.frame import place_of, train_together
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.calibration.space import ARMS, TWINS, Config, draw, dss_setup, shape_of
-from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
+from dssgnn.benchmarks.records import Record, merge_records, read_records
 from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.training import NodeTask
 
@@ -157,16 +157,21 @@ class _Rounds:
             self.tasks[key] = split_tasks(
                 self.dataset, splits, self.device, setups[0].preparation, **operator
             )
+        trained, reason = None, ""
         try:
             trained = train_together(setups, self.tasks[key], splits)
         except torch.OutOfMemoryError as error:
+            reason = str(error).partition(".")[0]
+        if trained is None:  # not in the clause above, which holds on to what was allocated
+            if self.device.type == "cuda":
+                torch.cuda.empty_cache()
             half = len(block) // 2
             if half:
                 return self._train(name, block[:half], splits) + self._train(name, block[half:], splits)
-            self.say(f"{self.dataset}: left out, {str(error).partition('.')[0]}")
+            self.say(f"{self.dataset}: left out, {reason}")
             return [[]]
         values = [
-            [v if np.isfinite(v := result.best_value) else 2.0 for _, _, (result,) in each]
+            [round(v, 6) if np.isfinite(v := result.best_value) else 2.0 for _, _, (result,) in each]
             for each in trained
         ]
         best = min(float(np.mean(v)) for v in values)
@@ -188,7 +193,7 @@ class _Rounds:
     def _read(self, row: Row, name: str) -> dict[str, list[float]]:
         if not self.out.exists():
             return {}
-        key = (_BENCHMARK, self.dataset, row[0], f"{row[1]}, {name} round", None, 0, device_name(self.device))
+        key = (_BENCHMARK, self.dataset, row[0], f"{row[1]}, {name} round", None, 0, place_of(self.device))
         record = next((r for r in read_records(self.out) if r.key == key), None)
         if record is None or record.config["space"] != self._digest(row):
             return {}
@@ -200,14 +205,11 @@ class _Rounds:
             "space": self._digest(row),
             "budget": asdict(self.budget),
             "splits": splits,
-            "trials": [
-                {"config": json.loads(text), "val_brier": [round(v, 6) for v in values]}
-                for text, values in known.items()
-            ],
+            "trials": [{"config": json.loads(text), "val_brier": values} for text, values in known.items()],
         }
         record = Record(
             _BENCHMARK, self.dataset, row[0], f"{row[1]}, {name} round",
-            {"val_brier": best}, config, device_name(self.device), seed=0, selected_on="validation brier",
+            {"val_brier": best}, config, place_of(self.device), seed=0, selected_on="validation brier",
         )  # fmt: skip
         merge_records(self.out, [record])
 

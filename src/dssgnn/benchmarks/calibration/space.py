@@ -248,10 +248,10 @@ def draw(arm: Arm, dataset: str, shapes: int, rates: int, seed: int = 0) -> list
         if i < len(starts):
             config = dict(starts[i])
         if arm.orders:
-            config |= _pick(rng, {"objective": _OBJECTIVES})
-            # Every family meets every order.
+            # Every family meets every order and objective, and these each other.
             turn = i + i // len(families)
             config["chaos_order"], config["quadrature_size"] = arm.orders[turn % len(arm.orders)]
+            config["objective"] = _OBJECTIVES[(i + i // len(_OBJECTIVES)) % len(_OBJECTIVES)]
         trials += [config | own for own in _distinct(rng, arm.rates, rates)]
     return trials
 

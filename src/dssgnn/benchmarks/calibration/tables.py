@@ -2,6 +2,7 @@
 
 import statistics
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TABLES
@@ -55,9 +56,9 @@ def _systems(records: list[Record]) -> str:
                 printed_text(printed, "accuracy", 100, 2),
                 spread(values["brier"]),
                 printed_text(printed, "brier"),
-                f"{mean_of(splits, 'brier_scaled'):.4f}" if _has(splits, "brier_scaled") else "–",
+                *_scaled(splits, f"brier{readout}"),
                 spread(values["ece"]),
-                f"{mean_of(splits, 'ece_scaled'):.4f}" if _has(splits, "ece_scaled") else "–",
+                *_scaled(splits, f"ece{readout}"),
             ]
         )
     header = [
@@ -67,17 +68,23 @@ def _systems(records: list[Record]) -> str:
     return markdown(header, rows) if rows else ABSENT
 
 
-def _has(splits: dict[int, Record], key: str) -> bool:
-    return all(key in record.metrics for record in splits.values())
+def _scaled(splits: dict[int, Record], key: str) -> list[str]:
+    name = f"{key}_scaled"
+    known = all(name in record.metrics for record in splits.values())
+    return [f"{mean_of(splits, name):.4f}" if known else "–"]
 
 
-def _matrix(records: list[Record]) -> str:
+def _matrix(key: str, records: list[Record]) -> str:
     """Mean Brier scores, a system a line and a dataset a column; the lowest of a column in bold."""
-    found = by_row(records)
+    found = {
+        row: splits
+        for row, splits in by_row(records).items()
+        if all(key in record.metrics for record in splits.values())
+    }
     datasets = [d for d in DATASETS if any(key[0] == d for key in found)]
     systems = sorted({(m, v) for _, m, v in found})
-    means = {key: mean_of(splits, "brier") for key, splits in found.items() if len(splits) == 10}
-    lowest = {d: min((x for key, x in means.items() if key[0] == d), default=None) for d in datasets}
+    means = {row: mean_of(splits, key) for row, splits in found.items() if len(splits) == 10}
+    lowest = {d: min((x for row, x in means.items() if row[0] == d), default=None) for d in datasets}
     rows = []
     for system in systems:
         cells = []
@@ -133,7 +140,10 @@ def _compared(records: list[Record]) -> dict[tuple[str, str], list[_Comparison]]
                 for system in (_OURS, (method, variant))
             ]
             runs = [pair for pair in zip(*sides, strict=True) if pair[0] and pair[0].keys() == pair[1].keys()]
-            if not runs or (variant.startswith("twin") and not _twins(*runs[0])):
+            runs = [pair for pair in runs if all(map(_same_row, pair, runs[0]))]
+            # Of a searched row the first run of a split was looked at when it was chosen; the repetitions were not.
+            runs = runs[1:] or runs
+            if not runs or (variant.startswith("twin") and not all(_twins(*pair) for pair in runs)):
                 continue
             splits = sorted(set.intersection(*(set(ours) for ours, _ in runs)))
             if len(splits) > 1:
@@ -165,13 +175,18 @@ def _paired(records: list[Record]) -> str:
 def _targets(records: list[Record]) -> str:
     compared = _compared(records)
     significant = {
-        variant: [
-            c.dataset for c in compared["dss-gnn", variant] if c.result.difference < 0 and c.p_value < 0.05
-        ]
-        for variant in ("twin-p0", "twin-p0-penalty")
-        if compared.get(("dss-gnn", variant))
+        variant: {c.dataset: c.result.difference < 0 and c.p_value < 0.05 for c in found}
+        for (_, variant), found in compared.items()
+        if variant in ("twin-p0", "twin-p0-penalty") and found
     }
     return summary(records, significant)
+
+
+def _same_row(one: dict[int, Record], other: dict[int, Record]) -> bool:
+    """Whether two repetitions are of one configuration."""
+    first, second = (next(iter(side.values())) for side in (one, other))
+    configs = [{k: v for k, v in r.config.items() if k != "seeds"} for r in (first, second)]
+    return configs[0] == configs[1]
 
 
 def _twins(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
@@ -184,7 +199,8 @@ def _twins(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     "calibration-targets": ("calibration.json", _targets),
-    "calibration-matrix": ("calibration.json", _matrix),
+    "calibration-matrix": ("calibration.json", partial(_matrix, "brier")),
+    "calibration-matrix-scaled": ("calibration.json", partial(_matrix, "brier_scaled")),
     "calibration": ("calibration.json", _systems),
     "calibration-agreement": ("calibration.json", _agreement),
     "calibration-paired": ("calibration.json", _paired),
