@@ -8,7 +8,6 @@ import torch
 
 from dssgnn import DSSGNN, ChaosExpansion
 from dssgnn.baselines import DeepEnsemble
-from dssgnn.benchmarks import tasks as tasks_module
 from dssgnn.benchmarks.calibration import Setup, measure
 from dssgnn.benchmarks.calibration import curves as curves_module
 from dssgnn.benchmarks.calibration.curves import (
@@ -24,8 +23,6 @@ from dssgnn.benchmarks.calibration.curves import (
 from dssgnn.benchmarks.calibration.frame import train
 from dssgnn.benchmarks.records import read_records
 from dssgnn.benchmarks.tasks import split_tasks
-from dssgnn.data import Split
-from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
 from dssgnn.metrics import calibration_metrics, expected_calibration_error
 from dssgnn.training import TrainingConfig
@@ -34,22 +31,7 @@ CPU = torch.device("cpu")
 CONFIG = TrainingConfig(epochs=8, patience=None, monitor="brier")
 
 
-@pytest.fixture(autouse=True)
-def _boards(monkeypatch):
-    def load(name, **preparation):
-        data = minesweeper(10, 10)
-        data.x = data.x.double()
-        return data
-
-    def make_split(name, data, split):
-        order = torch.randperm(100, generator=torch.Generator().manual_seed(split))
-        masks = torch.zeros(3, 100, dtype=torch.bool)
-        for mask, part in zip(masks, (order[:50], order[50:75], order[75:]), strict=True):
-            mask[part] = True
-        return Split(*masks)
-
-    monkeypatch.setattr(tasks_module, "make_split", make_split)
-    monkeypatch.setattr(tasks_module, "load", load)
+pytestmark = pytest.mark.usefixtures("boards")
 
 
 def setup(chaos_order=1, **options):

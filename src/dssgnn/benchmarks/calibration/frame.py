@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from dssgnn.baselines.temperature import TemperatureScaled
+from dssgnn.benchmarks.calibration.rows import CURVES
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
 from dssgnn.benchmarks.tasks import split_tasks
@@ -151,7 +152,7 @@ def sweep(
                     for split, metrics in zip(missing, measured, strict=True)
                 ],
             )
-            mean = sum(row["brier"] for row in measured) / len(measured)
+            mean = sum(metrics["brier"] for metrics in measured) / len(measured)
             again = f", seed {number}" if number else ""
             say(f"{dataset} {method} {variant}{again}: Brier {mean:.4f} over {len(measured)} splits")
 
@@ -187,10 +188,9 @@ def missing_splits(
 ) -> list[int]:
     """The splits of a row (benchmark, dataset, method, variant) that ``out`` does not hold in this configuration."""
     done = {record.key: record.config for record in read_records(out)} if out.exists() else {}
-    lists = ("reliability", "reliability_scaled", "curvature")  # what `curves` adds
     missing = []
     for split in splits:
         found = done.get((*row, split, seed, place), {})
-        if {k: v for k, v in found.items() if k not in lists} != config_of(setup, split):
+        if {k: v for k, v in found.items() if k not in CURVES} != config_of(setup, split):
             missing.append(split)
     return missing

@@ -10,10 +10,12 @@ from typing import Any
 from dssgnn.benchmarks.records import Record
 
 __all__ = [
-    "ABSENT", "Rows", "by_row", "mean_of", "printed_text", "published", "published_ablations", "spread", "spread_of",
+    "ABSENT", "CURVES", "Rows", "by_row", "mean_of", "printed_text", "published", "published_ablations", "spread",
+    "spread_of",
 ]  # fmt: skip
 
 ABSENT = "Not measured yet.\n"
+CURVES = ("reliability", "reliability_scaled", "curvature")  # what `curves` adds to a row's configuration
 
 Rows = dict[tuple[str, str, str], dict[int, Record]]
 
@@ -47,8 +49,7 @@ def by_row(records: Iterable[Record], benchmark: str = "calibration", seed: int 
         of_it = record.benchmark == benchmark and record.variant != "default"
         if of_it and record.split is not None and record.seed == seed:
             key = record.setting, record.method, record.variant
-            lists = ("seeds", "reliability", "reliability_scaled", "curvature")  # a split's own
-            config = {k: v for k, v in record.config.items() if k not in lists}
+            config = {k: v for k, v in record.config.items() if k not in ("seeds", *CURVES)}
             run = record.device, json.dumps(config, sort_keys=True)
             found.setdefault(key, {}).setdefault(run, {})[record.split] = record
     return {
