@@ -1,7 +1,9 @@
 """The frame of the calibration table: splits as a population, ensembles, resuming, what the test part is read for."""
 
+import json
 from dataclasses import asdict, replace
 
+import numpy as np
 import pytest
 import torch
 from typer.testing import CliRunner
@@ -89,13 +91,13 @@ def test_every_row_has_its_temperature_too():
 def test_a_sweep_goes_on_where_it_was(tmp_path, monkeypatch):
     out = tmp_path / "calibration.json"
     calls = []
-    inner = run_module.measure
+    inner = run_module.measure_together
 
     def counted(given, name, splits, device):
         calls.append((name, tuple(splits)))
         return inner(given, name, splits, device)
 
-    monkeypatch.setattr(run_module, "measure", counted)
+    monkeypatch.setattr(run_module, "measure_together", counted)
     rows = [("board", "dss-gnn", "a", setup), ("board", "dss-gnn", "b", setup)]
     sweep(rows[:1], [0, 1], out, CPU)
     sweep(rows, [0, 1, 2], out, CPU)
@@ -121,41 +123,91 @@ def test_a_row_that_does_not_fit_is_left_out(tmp_path):
     assert [r.variant for r in read_records(tmp_path / "c.json")] == ["b"]
 
 
-@pytest.mark.filterwarnings("ignore:quadrature_size=")
+def texts(trials):
+    return {json.dumps(space.shape_of(t), sort_keys=True) for t in trials}
+
+
+def bred(arm, generations, children=4):
+    """Trials of an arm under made-up scores, generation after generation."""
+    scored = [(config, float(i)) for i, config in enumerate(space.draw(arm, 5, 2))]
+    for seed in range(generations):
+        trials = space.breed(arm, scored, children, 2, seed)
+        scored += [(config, -float(len(scored) + i)) for i, config in enumerate(trials)]
+    return [config for config, _ in scored]
+
+
 @pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
-def test_every_draw_builds_and_trains(row):
+def test_every_trial_builds_and_trains(row):
     (task,) = split_tasks("board", [0], CPU)
     arm = space.ARMS[row]
-    for config in space.draw(arm, "texas", 16, 1):
-        made = arm.setup(config, row[1], 1, 1)
+    for config in [*space.draw(arm, 15, 1), *bred(arm, 2)]:
+        made = arm.setup(config, 1, 1)
         with seeded(0):
             model = made.make(7, 2).double()
         fit(model, task, made.training)
-        assert (made.training.logit_weight > 0) == (row[1] == "best-p0-penalty")
-        assert row[0] != "dss-gnn" or (config["chaos_order"] > 0) == (row[1] == "best")
+        if row[0] == "dss-gnn":
+            assert (config["chaos_order"] > 0) == (row[1] == "best")
+            on = made.training.chaos_weight if row[1] == "best" else made.training.logit_weight
+            assert on == config["chaos_weight"]
+            assert made.training.chaos_weight + made.training.logit_weight == on
 
 
 def test_draws_cover_the_space_and_are_the_same_for_every_order():
-    best, p0 = (space.draw(space.ARMS["dss-gnn", a], "texas", 400, 1) for a in ("best", "best-p0"))
+    best, p0 = (space.draw(space.ARMS["dss-gnn", a], 600, 1) for a in ("best", "best-p0"))
     orders = {"chaos_order", "quadrature_size"}
     assert [{k: v for k, v in c.items() if k not in orders} for c in best] == [
         {k: v for k, v in c.items() if k not in orders} for c in p0
     ]
-    for family, values in space.DSS_FAMILIES.items():
-        drawn = best[list(space.DSS_FAMILIES).index(family) + 4 :: 4]  # two starts come first
+    for i, (family, values) in enumerate(space.DSS_FAMILIES.items()):
+        drawn = [config for config in best if config["family"] == family]
+        assert drawn[0] == best[i]
+        assert all(drawn[0][name] == each[0] for name, each in values.items())
         for name, each in values.items():
             assert {config[name] for config in drawn} == set(each)
-    met = {(c["propagation"], c["num_layers"] > 3, c["chaos_order"], c["quadrature_size"]) for c in best}
-    families = {("every", False), ("every", True), ("first", False), ("last", False)}
-    assert met == {(*f, *order) for f in families for order in ((1, 2), (1, 4), (2, 4), (3, 4))}
+        met = {(c["chaos_order"], c["quadrature_size"], c["objective"]) for c in drawn}
+        assert len(met) == 9  # every order with every objective
+
+
+@pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
+def test_children_are_new_and_differ_from_a_parent_in_two_parameters(row):
+    arm = space.ARMS[row]
+    scored = [(config, float(i)) for i, config in enumerate(space.draw(arm, 5, 2))]
+    trials = space.breed(arm, scored, 4, 2, seed=1)
+    assert trials == space.breed(arm, scored, 4, 2, seed=1) != space.breed(arm, scored, 4, 2, seed=2)
+    parents = [scored[2 * i][0] for i in (0, 0, 1, 2)]
+    for i, parent in enumerate(parents):
+        first, second = trials[2 * i : 2 * i + 2]
+        changed = {k for k in space.shape_of(parent) if first[k] != parent[k]} - {"quadrature_size"}
+        assert len(changed) == 2
+        assert "family" not in changed
+        assert all(first[name] == parent[name] for name in arm.rates)
+        assert any(second[name] != parent[name] for name in arm.rates)
+        assert space.shape_of(first) == space.shape_of(second)
+    shapes = [json.dumps(space.shape_of(t), sort_keys=True) for t in bred(arm, 6)[::2]]
+    assert len(set(shapes)) == len(shapes)
+
+
+def test_an_order_that_is_not_there_has_no_objective_of_its_own():
+    """At P=0 the quadrature's loss and the predictive one are the same: no child differs from its parent in that."""
+    arm = space.ARMS["dss-gnn", "best-p0"]
+    for seed, config in enumerate(space.draw(arm, 100, 1)):
+        changed = space._changed(np.random.default_rng(seed), arm, space.shape_of(config))
+        assert {config["objective"], changed["objective"]} != {"predictive", "quadrature"}
+
+
+def test_direction_is_not_searched_where_there_is_none():
+    arm = space.ARMS["dss-gnn", "best"]
+    assert arm.on(True) is arm
+    assert {c["direction"] for c in space.draw(arm.on(False), 50, 1)} == {"both"}
+    assert {c["direction"] for c in space.draw(arm, 50, 1)} == {"both", "out"}
 
 
 @pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
 def test_rates_of_a_shape_differ(row):
-    trials = space.draw(space.ARMS[row], "texas", 16, 3)
-    rates = ("lr", "weight_decay", "coefficient_lr")
+    arm = space.ARMS[row]
+    trials = space.draw(arm, 16, 3)
     for shape in range(16):
-        own = [tuple(t.get(name) for name in rates) for t in trials[3 * shape : 3 * shape + 3]]
+        own = [tuple(t[name] for name in arm.rates) for t in trials[3 * shape : 3 * shape + 3]]
         assert len(set(own)) == 3
 
 
@@ -170,38 +222,37 @@ def test_a_block_that_does_not_fit_is_halved(tmp_path, monkeypatch):
 
     monkeypatch.setattr(search_module, "train_together", small)
     said = []
-    budget = Budget(shapes=1, rates=3, splits=(0,), finalists=1, final_splits=(0,))
+    budget = Budget(shapes=1, rates=5, generations=0, splits=(0,), finalists=1, final_splits=(0,))
     row = ("gcn-res", "tuned")
-    found = search("board", [row], tmp_path / "s.json", CPU, budget, said.append)
-    assert sizes[0] == 3
-    assert found[row]["lr"] == 0.01
+    found = search("board", row, tmp_path / "s.json", CPU, budget, said.append)
+    assert sizes[0] == 5
+    assert found["lr"] == 0.01
     assert any("left out" in text for text in said)
     monkeypatch.setattr(search_module, "train_together", None)  # also what failed is on record
-    assert search("board", [row], tmp_path / "s.json", CPU, budget) == found
+    assert search("board", row, tmp_path / "s.json", CPU, budget) == found
 
 
 def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeypatch):
     out = tmp_path / "search.json"
-    family = {name: values[:1] for name, values in space.DSS_FAMILIES["every"].items()}
+    family = {name: values[:2] for name, values in space.DSS_FAMILIES["every"].items()}
 
     def double(*arguments):
         made = space.dss_setup(*arguments)
         return replace(made, make=lambda f, c: made.make(f, c).double())
 
-    rows = [("dss-gnn", "best-p0"), ("dss-gnn", "best-p0-penalty")]
-    for row in (*rows, ("dss-gnn", "best")):
-        small = replace(
-            space.ARMS[row],
-            families={"every": {**family, "hidden_channels": (8,)}},
-            rates={**space.DSS_RATES, "lr": (0.01, 1e-6)},
-            setup=double,
-            starts=lambda dataset: [],
-        )
-        monkeypatch.setitem(space.ARMS, row, small)
+    row = ("dss-gnn", "best")
+    small = replace(
+        space.ARMS[row],
+        families={"every": {**family, "hidden_channels": (8,)}},
+        rates={**space.DSS_RATES, "lr": (0.01, 1e-6)},
+        setup=double,
+    )
+    monkeypatch.setitem(space.ARMS, row, small)
     monkeypatch.setattr(run_module, "evaluate", None)  # nobody may look at a test part
     budget = Budget(
-        shapes=2, rates=3, splits=(0,), epochs=15, finalists=2, final_epochs=20, final_patience=20
-    )
+        shapes=2, rates=3, generations=2, children=1, splits=(0,), epochs=15, finalists=2, final_epochs=20,
+        final_patience=20,
+    )  # fmt: skip
     populations = []
     inner = search_module.train_together
 
@@ -210,25 +261,57 @@ def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeyp
         return inner(setups, tasks, splits)
 
     monkeypatch.setattr(search_module, "train_together", counted)
-    found = search("board", rows, out, CPU, budget)
-    assert sum(populations) == 2 * 6 + 2 * 2 * 10  # twins share blocks
-    assert max(populations) >= 6
+    found = search("board", row, out, CPU, budget)
+    assert populations == [3, 3, 3, 3, 10, 10]
     records = {r.variant: r for r in read_records(out)}
-    assert set(records) == {f"{arm}, {n} round" for _, arm in rows for n in ("first", "final")}
-    for row in rows:
-        finals = records[f"{row[1]}, final round"].config["trials"]
-        best = min(finals, key=lambda trial: sum(trial["val_brier"]))
-        assert len(best["val_brier"]) == 10
-        assert best["config"]["lr"] == found[row]["lr"] == 0.01
+    assert set(records) == {f"best, {name} round" for name in ("first", "bred 1", "bred 2", "final")}
+    finals = records["best, final round"].config["trials"]
+    best = min(finals, key=lambda trial: sum(trial["val_brier"]))
+    assert len(best["val_brier"]) == 10
+    assert best["config"]["lr"] == found["lr"] == 0.01
+    earlier = [t for r in records.values() if "final" not in r.variant for t in r.config["trials"]]
+    assert texts(t["config"] for t in finals) < texts(t["config"] for t in earlier)
     monkeypatch.setattr(search_module, "train_together", None)  # everything is on record
-    assert search("board", rows, out, CPU, budget) == found
-    assert chosen("board", rows[1], out, CPU, budget).training.logit_weight > 0
-    monkeypatch.setattr(search_module, "train_together", inner)
-    won = chosen("board", ("dss-gnn", "best"), out, CPU, budget)
-    twin = chosen("board", ("dss-gnn", "twin-p0-penalty"), out, CPU, budget)
-    changed = {k for k in won.config if won.config[k] != twin.config[k]}
-    assert changed == {"chaos_order", "quadrature_size", "arm"}
-    assert twin.training.logit_weight > 0 == won.training.logit_weight
+    assert search("board", row, out, CPU, budget) == found
+    won = chosen("board", row, out, CPU, budget)
+    plain, penalised = (chosen("board", twin, out, CPU, budget) for twin in space.TWINS)
+    for twin in (plain, penalised):
+        changed = {k for k in won.config if won.config[k] != twin.config[k]}
+        assert changed == {"chaos_order", "quadrature_size", "arm"}
+    assert plain.training.logit_weight == won.training.logit_weight == 0 < penalised.training.logit_weight
+    changed = replace(plain.training, logit_weight=penalised.training.logit_weight)
+    assert changed == penalised.training
+
+
+def test_seeds_of_a_row_are_one_population(tmp_path, monkeypatch):
+    sizes = []
+    inner = run_module.train_together
+
+    def counted(setups, tasks, splits):
+        sizes.append(len(setups) * len(splits))
+        return inner(setups, tasks, splits)
+
+    monkeypatch.setattr(run_module, "train_together", counted)
+    out = tmp_path / "c.json"
+    rows = [("board", "dss-gnn", "a", setup)]
+    sweep(rows, [0, 1], out, CPU)
+    sweep(rows, [0, 1], out, CPU, seeds=3)
+    assert sizes == [2, 4]
+    records = read_records(out)
+    assert {(r.split, r.seed) for r in records} == {(s, n) for s in (0, 1) for n in range(3)}
+    assert len({r.metrics["brier"] for r in records}) == 6
+
+    def narrow(setups, tasks, splits):
+        if len(setups) > 1:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried.")
+        return inner(setups, tasks, splits)
+
+    monkeypatch.setattr(run_module, "train_together", narrow)
+    sweep(
+        rows, [0, 1], tmp_path / "d.json", CPU, seeds=3
+    )  # one after the other, where they do not fit together
+    again = {(r.split, r.seed): r.metrics["brier"] for r in read_records(tmp_path / "d.json")}
+    assert again == pytest.approx({(r.split, r.seed): r.metrics["brier"] for r in records}, abs=1e-8)
 
 
 @pytest.mark.filterwarnings("ignore:epochs=2 ends within the warm-up")
@@ -310,7 +393,7 @@ def test_all_systems_are_all_but_the_defaults():
 
 def test_command_lists_its_rows():
     lines = CliRunner().invoke(bench, ["calibration", "--rows"], catch_exceptions=False).output.splitlines()
-    assert {"dss-gnn best-p0-penalty", "gcn default", "deep-ensemble paper"} <= set(lines)
+    assert {"dss-gnn twin-p0-penalty", "gcn default", "deep-ensemble paper"} <= set(lines)
     assert len(lines) == len(set(lines))
 
 

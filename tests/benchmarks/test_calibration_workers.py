@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from dssgnn.benchmarks.calibration import workers as module
-from dssgnn.benchmarks.calibration.search import searched_together
+from dssgnn.benchmarks.calibration.search import searched_row
 from dssgnn.benchmarks.records import read_records
 from dssgnn.errors import InputError
 
@@ -42,14 +42,14 @@ def test_rows_of_one_search_stay_together(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "sweep", lambda rows, *others: seen.append([row[:3] for row in rows]))
     names = [
         ("dss-gnn", "best"), ("gcn", "paper"), ("dss-gnn", "twin-p0"), ("dss-gnn", "best-p0"), ("gat", "paper"),
-        ("dss-gnn", "best-p0-penalty"), ("gcn-res", "tuned"),
+        ("dss-gnn", "twin-p0-penalty"), ("gcn-res", "tuned"),
     ]  # fmt: skip
     rows = [(graph, *name, None) for graph in ("cora", "texas") for name in names]
     module.sweep_in_processes(rows, [0], tmp_path / "c.json", CPU, print, workers=3)
-    assert sorted(map(len, seen)) == [1] * 6 + [2] * 4
+    assert sorted(map(len, seen)) == [1] * 8 + [3] * 2
     for group in seen:
         assert len({row[0] for row in group}) == 1
-        assert len({searched_together(row[1:]) for row in group}) == 1
+        assert len({searched_row(row[1:]) for row in group}) == 1
     assert ("gcn-res", "tuned") in {
         row[1:] for group in seen[:6] for row in group
     }  # searches are begun first

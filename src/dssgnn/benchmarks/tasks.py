@@ -9,7 +9,7 @@ import torch
 from dssgnn.data import load, make_split
 from dssgnn.training import NodeTask
 
-__all__ = ["split_tasks"]
+__all__ = ["nodes_and_direction", "split_tasks"]
 
 
 def split_tasks(
@@ -40,3 +40,9 @@ def split_tasks(
         )
         for own in masks
     ]
+
+
+def nodes_and_direction(name: str) -> tuple[int, bool]:
+    """How many nodes a graph has, and whether its edges have a direction."""
+    data = load(name)
+    return int(data.num_nodes), not data.is_undirected()

@@ -26,7 +26,14 @@ INT32_NUMBERS = 2**31  # a state of fewer is addressed with 32 bits
 TERM_BYTES = 2**25  # of a term in the backward pass, about; smaller ones only make more launches
 
 
-@triton.jit
+# Compiled once for all sizes: what alignment is worth is said by UNIT, and every other variant costs its compilation.
+_SIZES = (
+    "num_rows", "num_segments", "limit", "term", "first_program", "num_programs", "width", "source_stride",
+    "before_stride", "first_stride", "state_stride", "following_stride", "total_stride", "branch_stride",
+)  # fmt: skip
+
+
+@triton.jit(do_not_specialize=_SIZES)
 def _sweep(
     start,  # first entry of each row; the segments of long rows stand before the rows
     end,  # one past its last

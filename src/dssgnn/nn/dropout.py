@@ -15,11 +15,13 @@ _MEMBERS: ContextVar[tuple[Sequence[torch.Generator], Tensor] | None] = ContextV
 _ALONE: ContextVar[torch.Generator | None] = ContextVar("_ALONE", default=None)
 
 
-def dropout(h: Tensor, rate: float, training: bool = True) -> Tensor:
+def dropout(h: Tensor, rate: float, training: bool = True, joint: bool = False) -> Tensor:
     """Set entries to zero at random and scale the others up; torch's dropout, from one stream a model.
 
     Outside a population the masks come from torch's default generator. Inside one every member draws from a
     generator of its own, by the same operation on the same shape, and so sees the masks of its separate run.
+
+    With ``joint`` the entries along the second dimension of ``h [N, M, d]``, the orders, stay or go together.
 
     Example:
         >>> dropout(torch.ones(2), 0.0)
@@ -28,17 +30,18 @@ def dropout(h: Tensor, rate: float, training: bool = True) -> Tensor:
     if not training or rate == 0:
         return h
     keep, members = 1 - rate, _MEMBERS.get()
+    shape = torch.Size([h.size(0), 1, *h.shape[2:]]) if joint else h.shape
     # A byte an entry is kept for the backward pass; on a CPU a product with floats is the faster one.
     dtype = torch.bool if h.is_cuda else h.dtype
     if members is None:
-        mask = torch.empty(h.shape, dtype=dtype, device=h.device).bernoulli_(keep, generator=_ALONE.get())
+        mask = torch.empty(shape, dtype=dtype, device=h.device).bernoulli_(keep, generator=_ALONE.get())
     else:
         generators, number = members
-        mask = _Draw.apply(number, h.shape, dtype, keep, generators)  # type: ignore[no-untyped-call]
+        mask = _Draw.apply(number, shape, dtype, keep, generators)  # type: ignore[no-untyped-call]
     if not h.is_cuda:
         return h * mask.div_(keep)
     # Its forward is the fused mask-and-scale, and its derivative the same.
-    out: Tensor = torch.ops.aten.native_dropout_backward(h, mask, 1 / keep)
+    out: Tensor = torch.ops.aten.native_dropout_backward(h, mask.expand(h.shape), 1 / keep)
     return out
 
 

@@ -14,6 +14,7 @@ from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import WeightInit, init_weight
 from dssgnn.nn.linear import linear
+from dssgnn.nn.norm import Norm, make_norm
 from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
 from dssgnn.spectral import projection_tables, resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
@@ -48,8 +49,10 @@ class DSSGNN(nn.Module):
             ``C`` (the authors' code).
         residual: ``True`` adds :math:`H_m R` with a learned ``R`` to every activated layer, ``"identity"``
             adds :math:`H_m`.
-        norm: ``"batch"`` normalises every order of every activated layer after its projection.
+        norm: of every activated layer after its projection; ``"batch"`` normalises every order on its own,
+            ``"joint"`` the random variables that the orders make up (`JointNorm`).
         dropout: between layers, on what a layer reads; a residual connection goes around it.
+        joint_dropout: that dropout zeroes a channel's orders together: the random variable, not its coefficients.
         input_dropout: on ``x``.
         lift_dropout: on the lifted channels.
         activation: a name or any pointwise function.
@@ -82,8 +85,9 @@ class DSSGNN(nn.Module):
         propagation: Propagation = "every",
         readout: Readout = "linear",
         residual: bool | Literal["identity"] = False,
-        norm: Literal["batch"] | None = None,
+        norm: Norm | None = None,
         dropout: float = 0.5,
+        joint_dropout: bool = False,
         input_dropout: float = 0.0,
         lift_dropout: float = 0.0,
         activation: str | Activation = "relu",
@@ -102,7 +106,7 @@ class DSSGNN(nn.Module):
         check_choice(propagation, Propagation, "propagation")
         check_choice(readout, Readout, "readout")
         check_choice(lift, Lift, "lift")
-        check_choice(norm, Literal[None, "batch"], "norm")
+        check_choice(norm, Literal[None, "batch", "joint"], "norm")
         check_choice(residual, Literal[True, False, "identity"], "residual")
         if branches == "concat" and propagation != "first":
             raise InputError(
@@ -121,6 +125,7 @@ class DSSGNN(nn.Module):
                 "activation=None is for a single DSSConv; the network's layers need an activation"
             )
         self.dropout, self.input_dropout, self.lift_dropout = dropout, input_dropout, lift_dropout
+        self.joint_dropout = joint_dropout
 
         layer: _LayerOptions = {
             "quadrature_size": self.quadrature_size,
@@ -157,9 +162,9 @@ class DSSGNN(nn.Module):
             else:
                 layers.append(_ChaosLinear(widths[i], widths[i + 1], chaos_order, activation=sigma, **layer))
         self.layers = nn.ModuleList(layers)
-        # One BatchNorm1d over all orders at once is one BatchNorm1d an order.
-        width = (chaos_order + 1) * hidden_channels
-        self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in range(activated if norm else 0))
+        self.norms = nn.ModuleList(
+            make_norm(norm, hidden_channels, chaos_order) for _ in range(activated) if norm
+        )
         self.residual = residual
         self.residual_weights = nn.ParameterList(
             torch.empty(hidden_channels, hidden_channels) for _ in range(activated if residual is True else 0)
@@ -209,19 +214,22 @@ class DSSGNN(nn.Module):
         h = dropout(h, self.lift_dropout, self.training)
         for i, layer in enumerate(self.layers):
             # The skip carries the state itself: dropped at every layer, little of it would reach the end.
-            inner = dropout(h, self.dropout, self.training) if i > 0 else h
+            inner = self._drop(h) if i > 0 else h
             following = first.propagate(h, operator) if folded and i == 0 else layer(inner, operator)
             if i < len(self.norms):
-                following = self.norms[i](following.flatten(1)).view_as(following)
+                following = self.norms[i](following)
             if self.residual and (i + 1 < len(self.layers) or self.readout_weight is not None):
                 skip = h if self.residual == "identity" else linear(h, self.residual_weights[i])
                 following = following + skip
             h = following
         if self.readout_weight is not None:
-            h = linear(dropout(h, self.dropout, self.training), self.readout_weight)
+            h = linear(self._drop(h), self.readout_weight)
             if self.readout_bias is not None:
                 h = torch.cat([h[:, :1] + self.readout_bias, h[:, 1:]], dim=1)
         return ChaosExpansion(h, self.quadrature_size)
+
+    def _drop(self, h: Tensor) -> Tensor:
+        return dropout(h, self.dropout, self.training, self.joint_dropout)
 
 
 class _LayerOptions(TypedDict):

@@ -4,6 +4,7 @@ import json
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
@@ -21,7 +22,8 @@ from dssgnn.training import NodeTask, TrainingResult, fit_population, seeded
 from dssgnn.training.loop import evaluate
 
 __all__ = [
-    "METRICS", "Trained", "config_of", "measure", "missing_splits", "place_of", "sweep", "train", "train_together",
+    "METRICS", "Trained", "config_of", "measure", "measure_together", "missing_splits", "place_of", "sweep", "train",
+    "train_together",
 ]  # fmt: skip
 
 METRICS = (
@@ -76,22 +78,35 @@ def measure(setup: Setup, name: str, splits: Sequence[int], device: torch.device
 
     ``*_scaled`` are of the system with its logits over a temperature, fitted on the validation nodes.
     """
-    tasks = split_tasks(name, splits, device, setup.preparation, **setup.operator)
-    rows = []
-    for task, system, results in train(setup, tasks, splits):
-        assert task.test_mask is not None  # published splits have one
-        test = evaluate(system, task, task.test_mask)
-        row = {key: test[key] for key in METRICS} | {"disagreement": _disagreement(system, task)}
-        scaled = TemperatureScaled.fitted(system, task)
-        after = evaluate(scaled, task, task.test_mask)
-        scores = ("brier", "nll", "ece", "brier_mean", "ece_mean")
-        row |= {f"{key}_scaled": after[key] for key in scores}
-        row["temperature"] = float(scaled.temperature)
-        row["val_brier"] = evaluate(system, task, task.val_mask)["brier"]
-        row["epochs"] = float(max(len(result.history) for result in results))
-        row["best_epoch"] = float(results[0].best_epoch)
-        rows.append(row)
-    return rows
+    return measure_together([setup], name, splits, device)[0]
+
+
+def measure_together(
+    setups: Sequence[Setup], name: str, splits: Sequence[int], device: torch.device
+) -> list[list[dict[str, float]]]:
+    """`measure` for setups that differ in their seeds alone, as one population where the device has room for it."""
+    tasks = split_tasks(name, splits, device, setups[0].preparation, **setups[0].operator)
+    together = None
+    if len(setups) > 1:
+        with suppress(torch.OutOfMemoryError):
+            together = train_together(setups, tasks, splits)
+    if together is None:
+        together = [train(setup, tasks, splits) for setup in setups]
+    return [[_metrics_of(*trained) for trained in each] for each in together]
+
+
+def _metrics_of(task: NodeTask, system: torch.nn.Module, results: list[TrainingResult]) -> dict[str, float]:
+    assert task.test_mask is not None  # published splits have one
+    test = evaluate(system, task, task.test_mask)
+    row = {key: test[key] for key in METRICS} | {"disagreement": _disagreement(system, task)}
+    scaled = TemperatureScaled.fitted(system, task)
+    after = evaluate(scaled, task, task.test_mask)
+    row |= {f"{key}_scaled": after[key] for key in ("brier", "nll", "ece", "brier_mean", "ece_mean")}
+    row["temperature"] = float(scaled.temperature)
+    row["val_brier"] = evaluate(system, task, task.val_mask)["brier"]
+    row["epochs"] = float(max(len(result.history) for result in results))
+    row["best_epoch"] = float(results[0].best_epoch)
+    return row
 
 
 @torch.no_grad()
@@ -120,41 +135,43 @@ def sweep(
     """
     place = place_of(device)
     for dataset, method, variant, make in rows:
-        made = make()
-        for number in range(seeds):
-            setup = replace(made, seed=partial(_moved, made.seed, number))
-            row = (benchmark, dataset, method, variant)
-            missing = missing_splits(setup, row, splits, out, place, number)
-            if not missing:
-                continue
+        made, row = make(), (benchmark, dataset, method, variant)
+        setups = [replace(made, seed=partial(_moved, made.seed, number)) for number in range(seeds)]
+        pending: dict[tuple[int, ...], list[int]] = {}
+        for number, setup in enumerate(setups):
+            if missing := missing_splits(setup, row, splits, out, place, number):
+                pending.setdefault(tuple(missing), []).append(number)
+        for missing_here, numbers in pending.items():
             start = time.perf_counter()
             try:
-                measured = measure(setup, dataset, missing, device)
+                measured = measure_together([setups[i] for i in numbers], dataset, missing_here, device)
             except torch.OutOfMemoryError as error:
                 say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
                 break
-            if not all(math.isfinite(value) for each in measured for value in each.values()):
+            if not all(math.isfinite(value) for own in measured for each in own for value in each.values()):
                 say(f"{dataset} {method} {variant}: left out, a metric is not finite")
                 break
-            seconds = (time.perf_counter() - start) / len(missing)
+            seconds = (time.perf_counter() - start) / (len(missing_here) * len(numbers))
             merge_records(
                 out,
                 [
                     Record(
                         *row,
                         metrics=metrics | {"seconds": seconds},
-                        config=config_of(setup, split),
+                        config=config_of(setups[number], split),
                         device=place,
                         split=split,
                         seed=number,
-                        selected_on=f"validation {setup.training.monitor}",
+                        selected_on=f"validation {made.training.monitor}",
                     )
-                    for split, metrics in zip(missing, measured, strict=True)
+                    for number, own in zip(numbers, measured, strict=True)
+                    for split, metrics in zip(missing_here, own, strict=True)
                 ],
             )
-            mean = sum(metrics["brier"] for metrics in measured) / len(measured)
-            again = f", seed {number}" if number else ""
-            say(f"{dataset} {method} {variant}{again}: Brier {mean:.4f} over {len(measured)} splits")
+            mean = sum(metrics["brier"] for own in measured for metrics in own)
+            mean /= len(missing_here) * len(numbers)
+            again = f", {len(numbers)} seeds" if len(numbers) > 1 else ""
+            say(f"{dataset} {method} {variant}{again}: Brier {mean:.4f} over {len(missing_here)} splits")
 
 
 def place_of(device: torch.device) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,18 +12,27 @@ import torch
 
 from dssgnn.benchmarks.calibration.frame import place_of, train_together
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import ARMS, TWINS, Config, draw, dss_setup, shape_of
+from dssgnn.benchmarks.calibration.space import (
+    ARMS,
+    PENALTY,
+    TWINS,
+    Config,
+    breed,
+    draw,
+    dss_setup,
+    shape_of,
+)
 from dssgnn.benchmarks.records import Record, merge_records, read_records
-from dssgnn.benchmarks.tasks import split_tasks
+from dssgnn.benchmarks.tasks import nodes_and_direction, split_tasks
 from dssgnn.training import NodeTask
 
-__all__ = ["Budget", "chosen", "search", "searched_together"]
+__all__ = ["Budget", "chosen", "search", "searched_row"]
 
 Row = tuple[str, str]
 Say = Callable[[str], None]
 
 _BENCHMARK = "calibration-search"
-_MEMBERS = 12  # of one block; more would not be faster
+_MEMBERS = 30  # of one block; on a small graph a launch costs as much for many as for few
 
 
 @dataclass(frozen=True)
@@ -31,59 +40,67 @@ class Budget:
     """How long is searched; the same for every arm.
 
     Attributes:
-        shapes: architectures.
+        shapes: architectures of the first round.
         rates: settings of the training, for each.
-        splits: of the first round, whose validation Brier decides who stays.
-        epochs: of the first round.
-        patience: of the first round.
-        finalists: configurations that are trained longer, in the second round.
-        final_splits: of the second round.
-        final_epochs: of the second round.
-        final_patience: of the second round.
+        generations: rounds of architectures bred from the best so far.
+        children: architectures of such a round.
+        splits: whose validation Brier decides in these rounds.
+        epochs: of these rounds.
+        patience: of these rounds.
+        finalists: configurations, of different architectures, that are trained longer in the last round.
+        final_splits: of the last round.
+        final_epochs: of the last round.
+        final_patience: of the last round.
     """
 
-    shapes: int = 16
+    shapes: int = 10
     rates: int = 3
-    splits: tuple[int, ...] = (0, 1, 2)
+    generations: int = 2
+    children: int = 4
+    splits: tuple[int, ...] = (0, 1, 2, 3)
     epochs: int = 250
-    patience: int = 60
-    finalists: int = 4
+    patience: int = 50
+    finalists: int = 3
     final_splits: tuple[int, ...] = tuple(range(10))
     final_epochs: int = 1000
     final_patience: int = 100
 
     @classmethod
     def of(cls, num_nodes: int) -> "Budget":
-        """Thousands of validation nodes judge well in few splits."""
+        """Thousands of validation nodes judge well in few splits; a few dozen need all."""
+        if num_nodes < 1000:
+            return cls(splits=tuple(range(10)))
         return cls(splits=(0,), final_splits=(0, 1, 2)) if num_nodes > 5000 else cls()
 
 
 def search(
     dataset: str,
-    rows: Sequence[Row],
+    row: Row,
     out: Path,
     device: torch.device,
     budget: Budget | None = None,
     say: Say = lambda text: None,
-) -> dict[Row, dict[str, Any]]:
-    """Choose the configuration of each of ``rows`` for a dataset by the mean validation Brier over the splits.
+) -> dict[str, Any]:
+    """Choose the configuration of ``row`` for a dataset by the mean validation Brier over the splits.
+
+    A first round of architectures that are the same for every arm of a space, then rounds of architectures like the
+    best so far, then long runs of a few.
 
     One configuration serves all splits, as in the paper; the validation nodes of one split are largely test nodes of
     others, so their labels are seen by the choice, if not by any training. The test parts are not read. Every trial is
-    recorded in ``out`` (benchmark ``calibration-search``; one record a row and round) and not run again.
-
-    Rows that differ in numbers alone (the penalised twin and the plain one) are trained in the same blocks.
+    recorded in ``out`` (benchmark ``calibration-search``; one record a round) and not run again.
     """
-    budget = budget or Budget.of(split_tasks(dataset, (0,), "cpu")[0].graph.num_nodes)
-    trials = {row: draw(ARMS[row], dataset, budget.shapes, budget.rates) for row in rows}
-    rounds = _Rounds(dataset, budget, out, device, say)
-    first = rounds.scores("first", trials, budget.splits)
-    kept = {
-        row: [trials[row][i] for i in np.argsort(first[row], kind="stable")[: budget.finalists]]
-        for row in rows
-    }
-    final = rounds.scores("final", kept, budget.final_splits)
-    return {row: kept[row][int(np.argmin(final[row]))] for row in rows}
+    rounds = _Rounds(dataset, row, budget, out, device, say)
+    b, arm = rounds.budget, rounds.arm
+    scored = rounds.scores("first", draw(arm, b.shapes, b.rates), b.splits)
+    for generation in range(1, b.generations + 1):
+        trials = breed(arm, scored, b.children, b.rates, seed=generation)
+        scored += rounds.scores(f"bred {generation}", trials, b.splits)
+    best: dict[str, dict[str, Any]] = {}
+    for config, _ in sorted(scored, key=lambda pair: pair[1]):
+        best.setdefault(_text(shape_of(config)), config)
+    final = rounds.scores("final", list(best.values())[: b.finalists], b.final_splits)
+    return min(final, key=lambda pair: pair[1])[0]
 
 
 def chosen(
@@ -95,62 +112,53 @@ def chosen(
     say: Say = lambda text: None,
 ) -> Setup:
     """The setup that `search` chose for a row, read from its records (what is missing is run), or a twin of `best`."""
-    budget = budget or Budget.of(split_tasks(dataset, (0,), "cpu")[0].graph.num_nodes)
-    searched = ("dss-gnn", "best") if row in TWINS else row
-    config = search(dataset, searched_together(row), out, device, budget, say)[searched]
+    searched = searched_row(row)
+    config = search(dataset, searched, out, device, budget, say)
+    budget = budget or Budget.of(nodes_and_direction(dataset)[0])
     length = (budget.final_epochs, budget.final_patience)
     if row in TWINS:
         config = config | {"chaos_order": 0, "quadrature_size": 1}
-        made = dss_setup(config, TWINS[row], *length)
+        penalty = (config["chaos_weight"] or PENALTY) if row[1] == "twin-p0-penalty" else 0.0
+        made = dss_setup(config, *length, penalty=penalty)
     else:
-        made = ARMS[row].setup(config, row[1], *length)
+        made = ARMS[row].setup(config, *length)
     return replace(made, config={**made.config, "arm": row[1], "budget": asdict(budget)})
 
 
-def searched_together(row: Row) -> tuple[Row, ...]:
-    """The rows of one search: the plain and the penalised control differ in numbers alone; a twin is the winner's."""
-    if row in TWINS:
-        return (("dss-gnn", "best"),)
-    return tuple(r for r in ARMS if "p0" in r[1]) if "p0" in row[1] else (row,)
+def searched_row(row: Row) -> Row:
+    """The row whose search decides on ``row``: a twin is the winner's."""
+    return ("dss-gnn", "best") if row in TWINS else row
 
 
 class _Rounds:
-    """Scores of configurations on a dataset, kept in a results file."""
+    """Scores of a row's configurations on a dataset, kept in a results file."""
 
-    def __init__(self, dataset: str, budget: Budget, out: Path, device: torch.device, say: Say) -> None:
-        self.dataset, self.budget, self.out, self.device, self.say = dataset, budget, out, device, say
+    def __init__(
+        self, dataset: str, row: Row, budget: Budget | None, out: Path, device: torch.device, say: Say
+    ) -> None:
+        nodes, directed = nodes_and_direction(dataset)
+        self.budget, self.arm = budget or Budget.of(nodes), ARMS[row].on(directed)
+        self.dataset, self.row, self.out, self.device, self.say = dataset, row, out, device, say
         self.tasks: dict[str, list[NodeTask]] = {}
 
     def scores(
-        self, name: str, trials: dict[Row, list[dict[str, Any]]], splits: tuple[int, ...]
-    ) -> dict[Row, list[float]]:
-        """The mean validation Brier of every trial; one that does not fit the device is infinitely bad, for good."""
-        known = {row: self._read(row, name) for row in trials}
-        missing = [
-            (row, config)
-            for row, each in trials.items()
-            for config in each
-            if _text(config) not in known[row]
-        ]
+        self, name: str, trials: list[dict[str, Any]], splits: tuple[int, ...]
+    ) -> list[tuple[dict[str, Any], float]]:
+        """Every trial with its mean validation Brier; one that does not fit the device is infinitely bad, for good."""
+        known = self._read(name)
+        missing = [config for config in trials if _text(config) not in known]
         for block in _blocks(missing, max(1, _MEMBERS // len(splits))):
             values = self._train(name, block, splits)
-            for (row, config), own in zip(block, values, strict=True):
-                known[row][_text(config)] = own
-            for row in {row for row, _ in block}:
-                drawn = [_text(config) for config in trials[row]]
-                self._write(row, name, {t: known[row][t] for t in drawn if t in known[row]}, splits)
-        return {
-            row: [float(np.mean(known[row][_text(config)] or np.inf)) for config in each]
-            for row, each in trials.items()
-        }
+            for config, own in zip(block, values, strict=True):
+                known[_text(config)] = own
+            drawn = [_text(config) for config in trials]
+            self._write(name, {t: known[t] for t in drawn if t in known}, splits)
+        return [(config, float(np.mean(known[_text(config)] or np.inf))) for config in trials]
 
-    def _train(
-        self, name: str, block: list[tuple[Row, dict[str, Any]]], splits: tuple[int, ...]
-    ) -> list[list[float]]:
-        first = name == "first"
+    def _train(self, name: str, block: list[dict[str, Any]], splits: tuple[int, ...]) -> list[list[float]]:
         b = self.budget
-        epochs, patience = (b.epochs, b.patience) if first else (b.final_epochs, b.final_patience)
-        setups = [ARMS[row].setup(config, row[1], epochs, patience) for row, config in block]
+        length = (b.final_epochs, b.final_patience) if name == "final" else (b.epochs, b.patience)
+        setups = [self.arm.setup(config, *length) for config in block]
         operator = setups[0].operator
         key = _text({**operator, **setups[0].preparation, "splits": splits})
         if key not in self.tasks:
@@ -176,51 +184,53 @@ class _Rounds:
         ]
         best = min(float(np.mean(v)) for v in values)
         self.say(
-            f"{self.dataset} {' '.join(block[0][0])} {name}: {len(block)} trials, validation Brier {best:.4f}"
+            f"{self.dataset} {' '.join(self.row)} {name}: {len(block)} trials, validation Brier {best:.4f}"
         )
         return values
 
-    def _digest(self, row: Row) -> str:
+    def _digest(self) -> str:
         """Of the space, and of all that a trial's configuration does not say."""
-        arm = ARMS[row]
-        first = arm.setup(draw(arm, self.dataset, 1, 1)[0], row[1], 1, 1)
+        arm = self.arm
+        first = arm.setup(draw(arm, 1, 1)[0], 1, 1)
         declared = {
             "families": arm.families, "rates": arm.rates, "orders": arm.orders, "budget": asdict(self.budget),
             "training": asdict(first.training), "seeds": [first.seed(split, 0) for split in range(10)],
         }  # fmt: skip
         return hashlib.sha256(_text(declared).encode()).hexdigest()[:12]
 
-    def _read(self, row: Row, name: str) -> dict[str, list[float]]:
+    def _variant(self, name: str) -> str:
+        return f"{self.row[1]}, {name} round"
+
+    def _read(self, name: str) -> dict[str, list[float]]:
         if not self.out.exists():
             return {}
-        key = (_BENCHMARK, self.dataset, row[0], f"{row[1]}, {name} round", None, 0, place_of(self.device))
+        method, place = self.row[0], place_of(self.device)
+        key = (_BENCHMARK, self.dataset, method, self._variant(name), None, 0, place)
         record = next((r for r in read_records(self.out) if r.key == key), None)
-        if record is None or record.config["space"] != self._digest(row):
+        if record is None or record.config["space"] != self._digest():
             return {}
         return {_text(trial["config"]): trial["val_brier"] for trial in record.config["trials"]}
 
-    def _write(self, row: Row, name: str, known: dict[str, list[float]], splits: tuple[int, ...]) -> None:
+    def _write(self, name: str, known: dict[str, list[float]], splits: tuple[int, ...]) -> None:
         best = min((float(np.mean(values)) for values in known.values() if values), default=2.0)
         config = {
-            "space": self._digest(row),
+            "space": self._digest(),
             "budget": asdict(self.budget),
             "splits": splits,
             "trials": [{"config": json.loads(text), "val_brier": values} for text, values in known.items()],
         }
         record = Record(
-            _BENCHMARK, self.dataset, row[0], f"{row[1]}, {name} round",
+            _BENCHMARK, self.dataset, self.row[0], self._variant(name),
             {"val_brier": best}, config, place_of(self.device), seed=0, selected_on="validation brier",
         )  # fmt: skip
         merge_records(self.out, [record])
 
 
-def _blocks(
-    missing: Iterable[tuple[Row, dict[str, Any]]], most: int
-) -> Iterable[list[tuple[Row, dict[str, Any]]]]:
+def _blocks(missing: Iterable[dict[str, Any]], most: int) -> Iterable[list[dict[str, Any]]]:
     """Trials of one shape, at most so many at once."""
-    groups: dict[str, list[tuple[Row, dict[str, Any]]]] = {}
-    for row, config in missing:
-        groups.setdefault(_text(shape_of(config)), []).append((row, config))
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for config in missing:
+        groups.setdefault(_text(shape_of(config)), []).append(config)
     for group in groups.values():
         for start in range(0, len(group), most):
             yield group[start : start + most]

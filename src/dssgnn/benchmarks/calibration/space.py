@@ -1,6 +1,7 @@
 """The declared spaces from which tuned rows are drawn: DSS-GNN's `best`, its controls, and its strongest rivals."""
 
-from collections.abc import Callable, Mapping
+import json
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.nn import DSSGNN, Deterministic, make_encoder
 from dssgnn.training import ParameterGroup, TrainingConfig
 
-__all__ = ["ARMS", "TWINS", "Arm", "Config", "Values", "draw", "dss_setup", "shape_of"]
+__all__ = ["ARMS", "PENALTY", "TWINS", "Arm", "Config", "Values", "breed", "draw", "dss_setup", "shape_of"]
 
 Config = Mapping[str, Any]
 Values = Mapping[str, tuple[Any, ...]]
@@ -22,19 +23,36 @@ _RATES = ("lr", "weight_decay", "chaos_weight", "coefficient_lr")
 _OPERATOR = ("direction", "self_loops", "normalization")
 
 # Each family is an architecture with its own ranges; draws go through them in turn. One value a parameter is drawn, a
-# value that is listed twice with twice the chance.
+# value that is listed twice with twice the chance. The first values are where a search begins. ``direction`` is drawn
+# where a graph has one.
+_DIRECTION = ("both", "out")
+_RESIDUAL: Values = {"residual": (True,), "norm": ("joint", None), "joint_dropout": (True,)}
 DSS_FAMILIES: dict[str, Values] = {
     "every": {
         "propagation": ("every",),
         "num_layers": (2, 2, 3),
         "hidden_channels": (64, 128),
-        "filter_orders": ((4, 4), (2, 2)),
+        "filter_orders": ((4, 4), (2, 2), (8, 8)),
         "filter_init": ("lowpass", "flat", "published", "highpass"),
-        "residual": (True,),
-        "norm": (None, "batch"),
-        "dropout": (0.2, 0.5, 0.7),
-        "input_dropout": (0.0, 0.5, 0.8),
-        "direction": ("both", "both", "out"),
+        **_RESIDUAL,
+        "dropout": (0.5, 0.2, 0.7),
+        "input_dropout": (0.5, 0.0, 0.8),
+        "direction": _DIRECTION,
+        "self_loops": (False, True),
+    },
+    "filtered": {  # the paper's two layers, of which the second gives the logits
+        "propagation": ("every",),
+        "readout": ("filtered",),
+        "num_layers": (2,),
+        "hidden_channels": (64, 128),
+        "filter_orders": ((4, 4), (2, 2), (8, 8)),
+        "filter_init": ("published", "lowpass", "flat", "highpass"),
+        "weight_init": ("glorot", "published"),
+        "joint_dropout": (True,),
+        "lift_dropout": (0.5, 0.0, 0.8),
+        "dropout": (0.0, 0.5),
+        "input_dropout": (0.0, 0.5),
+        "direction": _DIRECTION,
         "self_loops": (False, True),
     },
     "last": {  # an MLP, then one filter of its logits
@@ -43,94 +61,101 @@ DSS_FAMILIES: dict[str, Values] = {
         "num_layers": (2,),
         "hidden_channels": (64, 128),
         "filter_orders": ((10, 10), (4, 4)),
-        "filter_init": ("lowpass", "lowpass", "flat", "published"),
-        "dropout": (0.2, 0.5, 0.7),
-        "input_dropout": (0.0, 0.5, 0.8),
-        "direction": ("both", "both", "out"),
+        "filter_init": ("published", "lowpass", "flat"),
+        "joint_dropout": (True,),
+        "dropout": (0.5, 0.2, 0.7),
+        "input_dropout": (0.5, 0.0, 0.8),
+        "direction": _DIRECTION,
         "self_loops": (False, True),
     },
     "first": {
         "propagation": ("first",),
         "num_layers": (2,),
-        "hidden_channels": (64, 256),
-        "filter_orders": ((6, 5), (10, 10), (16, 16)),
-        "filter_init": ("lowpass", "flat", "published"),
+        "hidden_channels": (256, 64),
+        "filter_orders": ((10, 10), (6, 5), (16, 16)),
+        "filter_init": ("published", "lowpass", "flat"),
         "branches": ("sum", "concat"),
-        "norm": (None, "batch"),
-        "dropout": (0.0, 0.5),
-        "input_dropout": (0.5, 0.7, 0.8),
-        "direction": ("both", "out"),
-        "self_loops": (False, True),
+        "norm": ("joint", None),
+        "joint_dropout": (True,),
+        "dropout": (0.5, 0.0),
+        "input_dropout": (0.7, 0.5, 0.8),
+        "direction": _DIRECTION,
+        "self_loops": (True, False),
         "normalization": ("sym", "rw"),
     },
     "deep": {
         "propagation": ("every",),
         "num_layers": (4, 6),
-        "hidden_channels": (64,),
-        "filter_orders": ((2, 2),),
+        "hidden_channels": (64, 128),
+        "filter_orders": ((2, 2), (4, 4)),
         "filter_init": ("lowpass", "flat", "published"),
-        "residual": (True,),
-        "norm": (None, "batch"),
+        **_RESIDUAL,
         "dropout": (0.2, 0.5),
         "input_dropout": (0.0, 0.5),
-        "direction": ("both",),
+        "direction": _DIRECTION,
         "self_loops": (False, True),
     },
 }
-_OBJECTIVES = ("predictive", "brier", "quadrature")
+_OBJECTIVES = ("quadrature", "predictive", "brier")
 # The order and its quadrature; at P=0 every quadrature is the same.
-_ORDERS = ((1, 2), (1, 4), (2, 4), (3, 4))
+_ORDERS = ((3, 4), (1, 2), (5, 6))
 DSS_RATES: Values = {
     "lr": (0.01, 0.005),
-    "weight_decay": (0.0, 5e-4, 5e-3),
+    "weight_decay": (5e-4, 0.0, 5e-3),
     "chaos_weight": (0.0, 0.001, 0.01),
     "coefficient_lr": (None, None, 0.1),
 }
 
 GCN_FAMILIES: dict[str, Values] = {
     "gcn-res": {
-        "num_layers": (2, 2, 3, 4, 6),
+        "num_layers": (3, 2, 2, 4, 6),
         "hidden_channels": (64, 128, 256),
-        "norm": (None, "batch", "layer"),
-        "dropout": (0.2, 0.5, 0.7),
-        "input_dropout": (0.0, 0.5, 0.8),
+        "norm": ("layer", None, "batch"),
+        "dropout": (0.5, 0.2, 0.7),
+        "input_dropout": (0.5, 0.0, 0.8),
         "objective": ("mean", "brier"),
     }
 }
 TFE_FAMILIES: dict[str, Values] = {
-    "tfe-gnn": {**TFE_PRESETS["tuned"]["space"], "objective": ("mean", "brier")}
+    "presets": {
+        name: tuple(dict.fromkeys(TFE_PRESETS[kind]["model"][name] for kind in ("dss_paper", "tuned")))
+        for name in TFE_PRESETS["tuned"]["space"]
+    }
+    | {"objective": ("mean", "brier")},
+    "tfe-gnn": {**TFE_PRESETS["tuned"]["space"], "objective": ("mean", "brier")},
 }
 _PLAIN_RATES: Values = {"lr": (0.01, 0.005), "weight_decay": (0.0, 5e-4, 5e-3)}
 
-# Of a penalised control whose regulariser has no weight: the least that is declared, so as not to handicap it.
-_PENALTY = 0.001
+# Of a penalised twin whose winner's regulariser has no weight: the least that is declared, so as not to handicap it.
+PENALTY = 0.001
 
 
-def dss_setup(config: Config, arm: str, epochs: int, patience: int) -> Setup:
-    """A configuration of DSS-GNN as an arm trains it; ``best-p0-penalty`` has the regulariser's weight on the squared
-    mean logits instead.
+def dss_setup(config: Config, epochs: int, patience: int, penalty: float | None = None) -> Setup:
+    """A configuration of DSS-GNN. At order 0, where there is no energy to regularise, the regulariser's weight (or
+    ``penalty``) is on the squared logits, which it amounts to in the authors' channelwise variants.
     """
-    network = {k: v for k, v in config.items() if k not in (*_OPERATOR, *_RATES, "objective")}
+    others = (*_OPERATOR, *_RATES, "objective", "family")
+    network = {k: v for k, v in config.items() if k not in others}
     width = network.pop("hidden_channels")
-    penalty = (config["chaos_weight"] or _PENALTY) if arm == "best-p0-penalty" else 0.0
+    plain, weight = config["chaos_order"] == 0, config["chaos_weight"]
 
     def make(in_channels: int, classes: int) -> nn.Module:
         return DSSGNN(in_channels, width, classes, **network)
 
     training = replace(
         _training(config, ("*coefficients",), epochs, patience),
-        chaos_weight=0.0 if penalty else config["chaos_weight"],
-        logit_weight=penalty,
+        chaos_weight=0.0 if plain else weight,
+        logit_weight=(weight if penalty is None else penalty) if plain else 0.0,
     )
     operator = {name: config[name] for name in _OPERATOR if name in config}
     return Setup(make, training, operator, config=dict(config))
 
 
-def _encoder_setup(name: str, groups: tuple[str, ...] = ()) -> Callable[[Config, str, int, int], Setup]:
+def _encoder_setup(name: str, groups: tuple[str, ...] = ()) -> Callable[[Config, int, int], Setup]:
     """An encoder whose parameters ``groups`` are its filters' coefficients."""
 
-    def setup(config: Config, arm: str, epochs: int, patience: int) -> Setup:
-        others = (*_RATES, "objective", "hidden_channels", "edges")
+    def setup(config: Config, epochs: int, patience: int) -> Setup:
+        others = (*_RATES, "objective", "hidden_channels", "edges", "family")
         options = {k: v for k, v in config.items() if k not in others}
 
         def make(in_channels: int, classes: int) -> nn.Module:
@@ -163,105 +188,133 @@ def _training(config: Config, groups: tuple[str, ...], epochs: int, patience: in
     )
 
 
-def _dss_starts(dataset: str) -> list[dict[str, Any]]:
-    """The package's defaults. Not the authors' configurations, which were chosen on the test data of these splits."""
-    return [
-        {
-            "propagation": "every", "num_layers": 2, "hidden_channels": 64, "filter_orders": (4, 4), "residual": True,
-            "filter_init": "lowpass", "norm": None, "dropout": 0.5, "input_dropout": 0.5,
-        }
-    ]  # fmt: skip
-
-
 @dataclass(frozen=True)
 class Arm:
     """A row that is searched for.
 
     Attributes:
         name: the row's variant.
-        families: ranges of what is computed, and of the numbers it is trained with.
-        rates: ranges of the numbers.
-        setup: ``setup(config, arm, epochs, patience)``.
+        families: ranges of what is computed.
+        rates: ranges of the numbers it is trained with.
+        setup: ``setup(config, epochs, patience)``.
         orders: ``(P, S)``; none where there is no chaos axis.
-        starts: configurations of a dataset that come before any draw; rates are drawn for them too.
     """
 
     name: str
     families: Mapping[str, Values]
     rates: Values
-    setup: Callable[[Config, str, int, int], Setup]
+    setup: Callable[[Config, int, int], Setup]
     orders: tuple[tuple[int, int], ...] = ()
-    starts: Callable[[str], list[dict[str, Any]]] = lambda dataset: []
 
-
-def _gcn_starts(dataset: str) -> list[dict[str, Any]]:
-    return [
-        {
-            "num_layers": 3,
-            "hidden_channels": 64,
-            "norm": "layer",
-            "dropout": 0.5,
-            "input_dropout": 0.5,
-            "objective": "mean",
+    def on(self, directed: bool) -> "Arm":
+        """The same without draws that an undirected graph does not notice."""
+        if directed:
+            return self
+        families = {
+            family: {k: v[:1] if k == "direction" else v for k, v in values.items()}
+            for family, values in self.families.items()
         }
-    ]
+        return replace(self, families=families)
 
 
-def _tfe_starts(dataset: str) -> list[dict[str, Any]]:
-    return [{**TFE_PRESETS[kind]["model"], "objective": "mean"} for kind in ("tuned", "dss_paper")]
-
-
-# By method and variant. DSS-GNN's three differ in nothing but the order and the penalty: the same draws, as many.
-_DSS = Arm("best", DSS_FAMILIES, DSS_RATES, dss_setup, _ORDERS, _dss_starts)
+# By method and variant. DSS-GNN's two differ in nothing but the order: the same first draws, and as many.
+_DSS = Arm("best", DSS_FAMILIES, DSS_RATES, dss_setup, _ORDERS)
 _TFE_RATES: Values = {**_PLAIN_RATES, "coefficient_lr": (None, 0.1)}
 _TFE_GROUPS = ("*_filter", "*branch_weights")
 ARMS: dict[tuple[str, str], Arm] = {
     ("dss-gnn", "best"): _DSS,
     ("dss-gnn", "best-p0"): replace(_DSS, name="best-p0", orders=((0, 1),)),
-    ("dss-gnn", "best-p0-penalty"): replace(_DSS, name="best-p0-penalty", orders=((0, 1),)),
-    ("gcn-res", "tuned"): Arm(
-        "tuned", GCN_FAMILIES, _PLAIN_RATES, _encoder_setup("gcn-res"), starts=_gcn_starts
-    ),
-    ("tfe-gnn", "tuned"): Arm(
-        "tuned", TFE_FAMILIES, _TFE_RATES, _encoder_setup("tfe-gnn", _TFE_GROUPS), starts=_tfe_starts
-    ),
+    ("gcn-res", "tuned"): Arm("tuned", GCN_FAMILIES, _PLAIN_RATES, _encoder_setup("gcn-res")),
+    ("tfe-gnn", "tuned"): Arm("tuned", TFE_FAMILIES, _TFE_RATES, _encoder_setup("tfe-gnn", _TFE_GROUPS)),
 }
 
-# What is not searched: the winner of ``best`` with nothing but its order changed, and with the penalty as well.
-TWINS = {("dss-gnn", "twin-p0"): "best-p0", ("dss-gnn", "twin-p0-penalty"): "best-p0-penalty"}
+# What is not searched: the winner of ``best`` with nothing but its order changed, and with a penalty on its logits.
+TWINS = (("dss-gnn", "twin-p0"), ("dss-gnn", "twin-p0-penalty"))
 
 
-def draw(arm: Arm, dataset: str, shapes: int, rates: int, seed: int = 0) -> list[dict[str, Any]]:
-    """The trials of an arm: ``shapes`` architectures with ``rates`` settings of the training each.
+def draw(arm: Arm, shapes: int, rates: int, seed: int = 0) -> list[dict[str, Any]]:
+    """The first trials of an arm: ``shapes`` architectures with ``rates`` settings of the training each.
+
+    Every family begins with its first values; the others are drawn.
 
     Example:
         >>> best = ARMS["dss-gnn", "best"]
-        >>> draw(best, "cora", 2, 3) == draw(best, "cora", 4, 3)[:6]
+        >>> draw(best, 2, 3) == draw(best, 4, 3)[:6]
         True
     """
     rng = np.random.default_rng(seed)
-    families, starts = list(arm.families.values()), arm.starts(dataset)
+    families = list(arm.families.items())
     trials = []
     for i in range(shapes):
-        # Drawn also where a start takes the place, so that arms with other starts have the same draws.
-        config = _pick(rng, families[i % len(families)])
-        if i < len(starts):
-            config = dict(starts[i])
+        name, values = families[i % len(families)]
+        config = _pick(rng, values) if i >= len(families) else {k: each[0] for k, each in values.items()}
         if arm.orders:
-            # Every family meets every order and objective, and these each other.
-            turn = i + i // len(families)
-            config["chaos_order"], config["quadrature_size"] = arm.orders[turn % len(arm.orders)]
-            config["objective"] = _OBJECTIVES[(i + i // len(_OBJECTIVES)) % len(_OBJECTIVES)]
-        trials += [config | own for own in _distinct(rng, arm.rates, rates)]
+            # Drawn alike for every arm, however many orders it has.
+            order, objective = rng.integers(2**31, size=2) if i >= len(families) else (0, 0)
+            config["chaos_order"], config["quadrature_size"] = arm.orders[order % len(arm.orders)]
+            config["objective"] = _OBJECTIVES[objective % len(_OBJECTIVES)]
+        trials += [{"family": name, **config, **own} for own in _distinct(rng, arm.rates, rates)]
     return trials
 
 
-def _distinct(rng: np.random.Generator, values: Values, count: int) -> list[dict[str, Any]]:
-    """Settings that differ, also where the regulariser has nothing to act on."""
+def breed(
+    arm: Arm, scored: Sequence[tuple[Config, float]], children: int, rates: int, seed: int
+) -> list[dict[str, Any]]:
+    """Architectures like the best so far, with two parameters changed each, under its rates and others.
+
+    Args:
+        arm: whose ranges.
+        scored: every trial so far with its score, of which less is better.
+        children: how many architectures.
+        rates: settings of the training, for each.
+        seed: of the changes.
+    """
+    rng = np.random.default_rng(seed)
+    seen = {_text(shape_of(config)) for config, _ in scored}
+    best: dict[str, Config] = {}
+    for config, _ in sorted(scored, key=lambda pair: pair[1]):
+        best.setdefault(_text(shape_of(config)), config)
+    parents = list(best.values())
+    trials: list[dict[str, Any]] = []
+    for i in range(children):
+        parent = parents[min(max(0, i - 1), len(parents) - 1)]  # the best twice, the next ones once
+        shape = shape_of(parent)
+        for _ in range(100):
+            changed = _changed(rng, arm, shape)
+            if _text(changed) not in seen:
+                break
+        seen.add(_text(changed))
+        kept = {name: parent[name] for name in arm.rates}
+        trials += [changed | own for own in _distinct(rng, arm.rates, rates, kept)]
+    return trials
+
+
+def _changed(rng: np.random.Generator, arm: Arm, shape: Config) -> dict[str, Any]:
+    """Two of an architecture's parameters set to other values; order and objective are such parameters too."""
+    values: dict[str, tuple[Any, ...]] = dict(arm.families[shape["family"]])
+    if arm.orders:
+        values["order"], values["objective"] = arm.orders, _OBJECTIVES
+        if not shape["chaos_order"]:  # two of them are one
+            values["objective"] = ("brier",) if shape["objective"] != "brier" else ("predictive",)
+    now = dict(shape) | {"order": (shape.get("chaos_order"), shape.get("quadrature_size"))}
+    others = {name: [v for v in dict.fromkeys(each) if v != now[name]] for name, each in values.items()}
+    able = [name for name, each in others.items() if each]
+    for name in rng.choice(able, size=min(2, len(able)), replace=False):
+        now[str(name)] = others[str(name)][rng.integers(len(others[str(name)]))]
+    order = now.pop("order")
+    return now | ({"chaos_order": order[0], "quadrature_size": order[1]} if arm.orders else {})
+
+
+def _distinct(
+    rng: np.random.Generator, values: Values, count: int, first: Config | None = None
+) -> list[dict[str, Any]]:
+    """Settings that differ from each other, ``first`` among them where it is given."""
     drawn: dict[tuple[Any, ...], dict[str, Any]] = {}
+    if first is not None:
+        drawn[tuple(first.values())] = dict(first)
     while len(drawn) < count:
         own = _pick(rng, values)
-        drawn.setdefault(tuple(v for k, v in own.items() if k != "chaos_weight"), own)
+        drawn.setdefault(tuple(own.values()), own)
     return list(drawn.values())
 
 
@@ -272,3 +325,7 @@ def shape_of(config: Config) -> dict[str, Any]:
 
 def _pick(rng: np.random.Generator, values: Values) -> dict[str, Any]:
     return {name: each[rng.integers(len(each))] for name, each in values.items()}
+
+
+def _text(config: Config) -> str:
+    return json.dumps(config, sort_keys=True, default=list)

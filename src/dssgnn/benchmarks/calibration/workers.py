@@ -10,7 +10,7 @@ import torch
 
 from dssgnn.benchmarks.calibration.frame import sweep
 from dssgnn.benchmarks.calibration.plan import SweepRow
-from dssgnn.benchmarks.calibration.search import searched_together
+from dssgnn.benchmarks.calibration.search import searched_row
 from dssgnn.benchmarks.calibration.space import ARMS, TWINS
 
 __all__ = ["sweep_in_processes"]
@@ -33,7 +33,7 @@ def sweep_in_processes(
     groups: dict[object, list[SweepRow]] = {}
     for i, row in enumerate(rows):
         system = (row[1], row[2])
-        key = (row[0], searched_together(system)) if system in ARMS or system in TWINS else i
+        key = (row[0], searched_row(system)) if system in ARMS or system in TWINS else i
         groups.setdefault(key, []).append(row)
     threads = max(1, (os.cpu_count() or 1) // workers)
     pool = ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,))
