@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
+from functools import partial
 
 import numpy as np
 import torch
@@ -183,6 +184,57 @@ def batch_norm(
     return torch.stack(out, dim=1)
 
 
+def joint_norm(
+    h: Tensor, gain: Tensor, shift: Tensor, running: tuple[Tensor, Tensor] | None, eps: float = 1e-5
+) -> Tensor:
+    """Batch norm of the field h(omega): over nodes and omega together, on its values, projected back."""
+    orders = h.shape[1]
+    nodes, weights = quadrature(orders)  # exact for squares of the field
+    basis = [hermite(omega, orders - 1) for omega in nodes]
+    values = [sum(psi[n] * h[:, n] for n in range(orders)) for psi in basis]  # [N, d] for each omega
+    if running is None:
+        mean = sum(mu * v.mean(dim=0) for mu, v in zip(weights, values, strict=True))
+        variance = sum(mu * ((v - mean) ** 2).mean(dim=0) for mu, v in zip(weights, values, strict=True))
+    else:
+        mean, variance = running
+    new = [(v - mean) / torch.sqrt(variance + eps) * gain + shift for v in values]
+    return torch.stack(
+        [sum(weights[s] * basis[s][n] * new[s] for s in range(orders)) for n in range(orders)], dim=1
+    )
+
+
+def inner_layer(
+    h: Tensor,
+    l_tilde: Tensor,
+    params: Mapping[str, Tensor],
+    skip: Tensor,
+    *,
+    size: int,
+    activation: Activation,
+    branches: str = "sum",
+    norm: Activation | None = None,
+) -> Tensor:
+    """`layer` with constant gates and ``H_n R`` (``skip`` is R) inside: sigma of norm(U + H R) and the bias."""
+    u = []
+    for n in range(h.shape[1]):
+        parts = [h[:, n]]
+        if "low_coefficients" in params:
+            low = graph_filter(l_tilde, params["low_coefficients"]) @ h[:, n] * params["low_gates"][n, 0]
+            high = graph_filter(l_tilde, params["high_coefficients"]) @ h[:, n] * params["high_gates"][n, 0]
+            parts = [low, high] if branches == "concat" else [low + high]
+        u.append(torch.cat(parts, dim=1) @ params["weight"] + h[:, n] @ skip)
+    state = torch.stack(u, dim=1)
+    if norm is not None:
+        state = norm(state)
+    new = [torch.zeros_like(state[:, 0]) for _ in u]
+    for omega, mu in zip(*quadrature(size), strict=True):
+        psi = hermite(omega, len(u) - 1)
+        v = sum(psi[n] * state[:, n] for n in range(len(u))) + params.get("bias", 0.0)
+        for m in range(len(u)):
+            new[m] = new[m] + mu * psi[m] * activation(v)
+    return torch.stack(new, dim=1)
+
+
 def under(params: Mapping[str, Tensor], prefix: str) -> dict[str, Tensor]:
     return {name[len(prefix) :]: value for name, value in params.items() if name.startswith(prefix)}
 
@@ -199,6 +251,7 @@ def network(
     readout: str = "linear",
     residual: bool | str = False,
     branches: str = "sum",
+    norm: str | None = None,
     running: Mapping[str, Tensor] | None = None,
 ) -> Tensor:
     """Coefficients ``Z [N, P+1, C]``: lift, L layers, readout; no dropout.
@@ -213,21 +266,25 @@ def network(
         h = torch.stack([x @ lift[n] for n in range(chaos_order + 1)], dim=1)
     for i in range(num_layers):
         is_output = readout == "filtered" and i == num_layers - 1
-        new = layer(
-            h,
-            l_tilde,
-            under(params, f"layers.{i}."),
-            size=size,
-            activation=None if is_output else activation,
-            branches=branches if i == 0 else "sum",
-        )
+        here = under(params, f"layers.{i}.")
+        options = {"size": size, "branches": branches if i == 0 else "sum"}
         if is_output:
-            return new
-        if f"norms.{i}.weight" in params:
+            return layer(h, l_tilde, here, activation=None, **options)
+        normalize = None
+        if norm is not None:
             statistics = None
             if running is not None:
                 statistics = (running[f"norms.{i}.running_mean"], running[f"norms.{i}.running_var"])
-            new = batch_norm(new, params[f"norms.{i}.weight"], params[f"norms.{i}.bias"], statistics)
+            affine = params[f"norms.{i}.weight"], params[f"norms.{i}.bias"]
+            kind = {"batch": batch_norm, "joint": joint_norm}[norm]
+            normalize = partial(kind, gain=affine[0], shift=affine[1], running=statistics)
+        if residual == "inner":
+            skip = params[f"residual_weights.{i}"]
+            h = inner_layer(h, l_tilde, here, skip, activation=activation, norm=normalize, **options)
+            continue
+        new = layer(h, l_tilde, here, activation=activation, **options)
+        if normalize is not None:
+            new = normalize(new)
         if residual is True:
             new = new + torch.stack(
                 [h[:, m] @ params[f"residual_weights.{i}"] for m in range(chaos_order + 1)], dim=1

@@ -9,30 +9,47 @@ def searched(arm, trials, dataset="cora", device="cpu"):
     return Record("calibration-search", dataset, "dss-gnn", f"{arm}, first round", {}, config, device, seed=0)
 
 
-def trial(order, lr, values, **others):
+def trial(order, lr, values, weight=0.0, **others):
     config = {
+        "family": "every",
         "chaos_order": order,
         "quadrature_size": order + 1,
         "lr": lr,
+        "chaos_weight": weight,
         "objective": "brier",
-        "num_layers": 2,
     }
-    return {**config, "propagation": "every", **others}, values
+    return {**config, **others}, values
 
 
 RECORDS = [
-    searched("best", [trial(1, 0.1, [0.2, 0.4]), trial(3, 0.2, [0.5, 0.5]), trial(1, 0.3, [])]),
-    searched("best-p0", [trial(0, 0.1, [0.4, 0.4]), trial(0, 0.2, [0.4, 0.4]), trial(0, 0.3, [0.1, 0.1])]),
-    searched("best-p0-penalty", [trial(0, 0.1, [0.2, 0.2])]),
+    searched(
+        "best",
+        [
+            trial(1, 0.1, [0.2, 0.4]),
+            trial(3, 0.2, [0.5, 0.5]),
+            trial(1, 0.3, []),
+            trial(1, 0.1, [0.3], 0.01),
+        ],
+    ),
+    searched(
+        "best-p0",
+        [
+            trial(0, 0.1, [0.4, 0.4]),
+            trial(0, 0.2, [0.4, 0.4]),
+            trial(0, 0.3, [0.1, 0.1]),
+            trial(0, 0.1, [0.2], 0.01),
+        ],
+    ),
     searched("best-p0", [trial(0, 0.1, [9.0, 9.0])], device="other"),
 ]
 
 
 def test_pairs_differ_in_the_order_alone():
-    pairs = paired_trials(RECORDS, "best-p0")
-    assert [(p.dataset, p.config["lr"], round(p.ours - p.control, 6)) for p in pairs] == [
-        ("cora", 0.1, -0.1),
-        ("cora", 0.2, 0.1),
+    pairs = paired_trials(RECORDS)
+    assert [(p.dataset, p.config["lr"], p.penalised, round(p.ours - p.control, 6)) for p in pairs] == [
+        ("cora", 0.1, False, -0.1),
+        ("cora", 0.2, False, 0.1),
+        ("cora", 0.1, True, 0.1),
     ]
 
 

@@ -319,6 +319,66 @@ NETWORK_CASES = [
     ({"chaos_order": 2, "readout": "filtered"}, {}, "no edges"),
     ({"chaos_order": 1, "gate_order": 1, "lift": "shared", "bias": True}, {}, "one node"),
     ({"chaos_order": 2, "readout": "filtered", "propagation": "first"}, {"self_loops": True}, "one node"),
+    ({"chaos_order": 0, "norm": "joint", "bias": True}, {}, "weighted"),
+    ({"chaos_order": 1, "norm": "joint", "gate_order": 1, "residual": True}, {"direction": "in"}, "weighted"),
+    ({"chaos_order": 2, "norm": "joint", "residual": "identity", "num_layers": 3}, {}, "directed"),
+    ({"chaos_order": 2, "norm": "joint", "propagation": "first", "readout": "filtered"}, {}, "no edges"),
+    ({"chaos_order": 5, "norm": "joint", "propagation": "last", "residual": True}, {}, "undirected"),
+    ({"chaos_order": 0, "residual": "inner", "norm": "batch"}, {"normalization": "rw"}, "weighted"),
+    ({"chaos_order": 1, "residual": "inner", "widths": (2, 6, 3), "bias": True}, {}, "one node"),
+    (
+        {"chaos_order": 2, "residual": "inner", "norm": "joint", "bias": True, "num_layers": 3},
+        {"direction": "out"},
+        "weighted",
+    ),
+    (
+        {
+            "chaos_order": 2,
+            "residual": "inner",
+            "norm": "joint",
+            "propagation": "first",
+            "branches": "concat",
+            "filter_orders": (3, 1),
+        },
+        {"direction": "in", "normalization": "col"},
+        "directed",
+    ),
+    (
+        {
+            "chaos_order": 1,
+            "residual": "inner",
+            "norm": "batch",
+            "propagation": "last",
+            "readout": "filtered",
+            "num_layers": 3,
+            "bias": True,
+        },
+        {},
+        "weighted",
+    ),
+    (
+        {
+            "chaos_order": 2,
+            "residual": "inner",
+            "propagation": "first",
+            "readout": "filtered",
+            "num_layers": 3,
+        },
+        {"self_loops": True},
+        "directed",
+    ),
+    (
+        {
+            "chaos_order": 5,
+            "residual": "inner",
+            "propagation": "last",
+            "lift": "shared",
+            "activation": "tanh",
+        },
+        {},
+        "weighted",
+    ),
+    ({"chaos_order": 2, "residual": "inner", "num_layers": 1, "readout": "filtered"}, {}, "weighted"),
 ]
 
 
@@ -354,6 +414,7 @@ def test_network_and_all_its_gradients(case: tuple, training: bool) -> None:
         readout=options.get("readout", "linear"),
         residual=options.get("residual", False),
         branches=options.get("branches", "sum"),
+        norm=options.get("norm"),
         running=running,
     )
     x.requires_grad_()

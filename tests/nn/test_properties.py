@@ -12,7 +12,9 @@ from hypothesis import strategies as st
 from torch import Tensor, nn
 
 from dssgnn import DSSGNN, ChaosExpansion, DSSConv, DSSHybrid, GraphOperator
+from dssgnn.errors import InputError
 from dssgnn.nn import make_encoder
+from dssgnn.nn.norm import NORMS
 from dssgnn.nn.projection import evaluate_activate_project
 from dssgnn.spectral import projection_tables
 from dssgnn.training import seeded
@@ -24,6 +26,7 @@ VARIANTS = {
     "filtered": {"readout": "filtered", "residual": True},
     "first": {"propagation": "first", "branches": "concat", "lift": "shared", "bias": True},
     "deterministic": {"chaos_order": 0, "residual": "identity"},
+    "inner": {"residual": "inner", "joint_dropout": True},
 }
 GRAPH_OPTIONS = {
     "default": {},
@@ -77,6 +80,23 @@ def test_permuting_nodes_permutes_the_output(graph: tuple, variant: str, options
     before = expand(model, x, edges, weights, **GRAPH_OPTIONS[options])
     after = expand(model, x[permutation], renamed, weights[shuffle], **GRAPH_OPTIONS[options])
     assert (after - before[permutation]).abs().max() < 1e-12 * max(1.0, float(before.abs().max()))
+
+
+@settings(max_examples=40, deadline=None)
+@given(weighted_graphs(smallest=2), variants, st.sampled_from(NORMS), st.randoms(use_true_random=False))
+def test_norms_in_training_do_not_depend_on_the_order_of_nodes(
+    graph: tuple, variant: str, norm: str, random
+) -> None:
+    x, edges, weights = graph
+    order = list(range(x.shape[0]))
+    random.shuffle(order)
+    permutation = torch.tensor(order)
+    model = copy.deepcopy(a_model(variant, norm)).train()
+    model.dropout = 0.0
+    before = expand(model, x, edges, weights)
+    after = expand(model, x[permutation], torch.argsort(permutation)[edges], weights)
+    # A channel that hardly varies is divided by sqrt(eps), in both layers, and its rounding with it.
+    assert (after - before[permutation]).abs().max() < 1e-9 * max(1.0, float(before.abs().max()))
 
 
 def test_the_permutation_check_can_fail() -> None:
@@ -137,7 +157,7 @@ def a_batch(nodes: int = 40) -> tuple[Tensor, Tensor]:
     return torch.randn(nodes, 3, generator=g), torch.randint(0, nodes, (2, 120), generator=g)
 
 
-@pytest.mark.parametrize("norm", [None, "batch"])
+@pytest.mark.parametrize("norm", [None, *NORMS])
 @pytest.mark.parametrize("variant", sorted(VARIANTS))
 def test_autocast_runs_and_stays_close(variant: str, norm: str | None) -> None:
     x, edges = a_batch()
@@ -186,6 +206,8 @@ def modules() -> dict[str, nn.Module]:
         name: DSSGNN(3, 4, 2, norm="batch", **options) for name, options in VARIANTS.items()
     }
     made["hybrid"] = DSSHybrid(make_encoder("gcn", 3, 4, 2), DSSGNN(3, 4, 2), warmup_epochs=0)
+    made["joint"] = DSSGNN(3, 4, 2, norm="joint", residual=True)
+    made["inner joint"] = DSSGNN(3, 4, 2, norm="joint", **VARIANTS["inner"])
     made["prelu"] = DSSGNN(3, 4, 2, activation=nn.PReLU())
     return made
 
@@ -376,3 +398,20 @@ def test_a_function_that_closes_over_a_parameter_is_differentiated():
     conv = DSSConv(2, 2, 1, activation=lambda v: v * torch.sigmoid(slope * v))
     conv(torch.randn(3, 2, 2), torch.tensor([[0, 1], [1, 2]])).sum().backward()
     assert slope.grad is not None
+
+
+def test_an_inner_residual_goes_with_constant_gates() -> None:
+    with pytest.raises(InputError, match="residual='inner' goes with constant gates, got gate_order=1"):
+        DSSGNN(3, 4, 2, residual="inner", gate_order=1)
+
+
+def test_an_inner_residual_of_nothing_is_none() -> None:
+    x, edges = a_batch()
+    model, plain = (DSSGNN(3, 4, 2, residual=residual).eval() for residual in ("inner", False))
+    plain.load_state_dict({k: v for k, v in model.state_dict().items() if not k.startswith("residual")})
+    expected = plain(x, edges).coefficients
+    assert not torch.allclose(model(x, edges).coefficients, expected, atol=1e-2)
+    with torch.no_grad():
+        for weight in model.residual_weights:
+            weight.zero_()
+    torch.testing.assert_close(model(x, edges).coefficients, expected)

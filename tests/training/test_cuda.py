@@ -69,9 +69,11 @@ def close(model, other):
 
 
 @pytest.mark.parametrize("optimizer", ["adam", "adamw", "rmsprop", "sgd"])
-@pytest.mark.parametrize("norm", [None, "batch"])
-def test_replayed_and_launched_are_equal(optimizer, norm, task, calls):
-    launched, replayed = dss(norm=norm), dss(norm=norm)
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": "batch"}, {"norm": "joint", "joint_dropout": True, "residual": "inner"}]
+)
+def test_replayed_and_launched_are_equal(optimizer, options, task, calls):
+    launched, replayed = dss(**options), dss(**options)
     config = replace(CONFIG, optimizer=optimizer, clip=0.5)
     expected = fit(launched, task, replace(config, capture="never"))
     assert len(calls) == 30
@@ -148,7 +150,15 @@ def test_capture_of_any_function():
     assert len(runs) == 4
 
 
-@pytest.mark.parametrize("make", [dss, lambda seed: dss(seed, norm="batch", residual=True), hybrid])
+@pytest.mark.parametrize(
+    "make",
+    [
+        dss,
+        lambda seed: dss(seed, norm="batch", residual=True),
+        lambda seed: dss(seed, norm="joint", joint_dropout=True, residual="inner"),
+        hybrid,
+    ],
+)
 @pytest.mark.parametrize("rates", [(0.02, 0.02, 0.02), (0.02, 0.01, 0.05)])
 def test_population(make, rates, task, calls):
     configs = [replace(CONFIG, seed=seed, lr=lr) for seed, lr in enumerate(rates)]

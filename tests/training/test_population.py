@@ -134,6 +134,10 @@ def test_one_optimizer_for_all(optimizer, task):
         {"propagation": "first", "branches": "concat", "gate_order": 1},
         {"lift": "shared", "activation": torch.nn.PReLU()},
         {"chaos_order": 0, "num_layers": 3},
+        {"norm": "joint", "residual": True},
+        {"joint_dropout": True},
+        {"residual": "inner", "bias": True},
+        {"norm": "joint", "joint_dropout": True, "residual": "inner", "chaos_order": 2},
     ],
 )
 def test_structures(options, task):

@@ -131,39 +131,47 @@ class DSSConv(nn.Module):
 
     def propagate(self, h: Tensor, operator: GraphOperator) -> Tensor:
         """Everything of the layer but a ``W`` that comes first; ``h`` is ``[N, P+1, out]`` then, else ``in``."""
-        theta, evaluation, projection = self._transfer(h)
-        u = operator.filter(h, theta)  # [N, R, P+1, d]
+        return self.activate(self.filter(h, operator))
+
+    def filter(self, h: Tensor, operator: GraphOperator) -> Tensor:
+        """The graph axis, and a ``W`` that comes after it: ``U [N, M, out]``, with random gates both branches apart."""
+        u = operator.filter(h, self._coefficients())  # [N, R, P+1, d]
         if u.dtype == torch.float64:
             u = u.to(self.weight.dtype)  # a float64 operator (weights from numpy, say) serves a float32 model
         if self.branches == "concat":
             low, high = u.unbind(1)
             low_weight, high_weight = self.weight.chunk(2)
             u = torch.stack([linear(low, low_weight), linear(high, high_weight)], dim=1)
-            u = u.sum(dim=1) if self.gate_order == 0 else u.flatten(1, 2)
-        else:
-            u = u.flatten(1, 2) if self.weight_first else linear(u.flatten(1, 2), self.weight)
+            return u.sum(dim=1) if self.gate_order == 0 else u.flatten(1, 2)
+        return u.flatten(1, 2) if self.weight_first else linear(u.flatten(1, 2), self.weight)
+
+    def activate(self, u: Tensor) -> Tensor:
+        """The chaos axis: gates, activation at the quadrature nodes, projection, ``[N, P+1, out]``."""
         exact = self.quadrature_size >= exact_size(self.chaos_order)
         if self.activation is None and self.bias is None and self.gate_order == 0 and exact:
             return u  # evaluating and projecting a polynomial that the rule integrates gives it back
-        return evaluate_activate_project(u, evaluation, projection, self.activation, self.bias)
+        return evaluate_activate_project(u, *self._tables(u.device), self.activation, self.bias)
 
-    def _transfer(self, h: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Filter coefficients ``[R, P+1, K+1]``, evaluation ``[S, M]`` and projection ``[P+1, S]``."""
-        order, dtype = self.chaos_order, self.weight.dtype
-        highest = max(order, self.gate_order)
-        basis, projection = projection_tables(highest, self.quadrature_size, dtype, h.device)
-        evaluation, projection = basis[:, : order + 1], projection[: order + 1]
+    def _coefficients(self) -> Tensor:
+        """Filter coefficients ``[R, P+1, K+1]``; constant gates are folded into them."""
         terms = max(self.filter_orders) + 1
         low = nn.functional.pad(self.low_coefficients, (0, terms - self.low_coefficients.numel()))
         high = nn.functional.pad(self.high_coefficients, (0, terms - self.high_coefficients.numel()))
-        if self.gate_order == 0:
-            folded = torch.stack([self.low_gates * low, self.high_gates * high])  # [2, P+1, K+1]
-            theta = folded if self.branches == "concat" else folded.sum(dim=0, keepdim=True)
-            return theta, evaluation, projection
-        theta = torch.stack([low, high])[:, None].expand(2, order + 1, terms)
-        gates = basis[:, : self.gate_order + 1]  # Psi_r(omega_s)
-        alpha, beta = gates @ self.low_gates.T, gates @ self.high_gates.T  # [S, P+1]
-        return theta, torch.cat([evaluation * alpha, evaluation * beta], dim=1), projection
+        if self.gate_order:
+            return torch.stack([low, high])[:, None].expand(2, self.chaos_order + 1, terms)
+        folded = torch.stack([self.low_gates * low, self.high_gates * high])  # [2, P+1, K+1]
+        return folded if self.branches == "concat" else folded.sum(dim=0, keepdim=True)
+
+    def _tables(self, device: torch.device) -> tuple[Tensor, Tensor]:
+        """Evaluation ``[S, M]``, random gates in it, and projection ``[P+1, S]``."""
+        order, highest = self.chaos_order, max(self.chaos_order, self.gate_order)
+        basis, projection = projection_tables(highest, self.quadrature_size, self.weight.dtype, device)
+        evaluation, projection = basis[:, : order + 1], projection[: order + 1]
+        if self.gate_order:
+            gates = basis[:, : self.gate_order + 1]  # Psi_r(omega_s)
+            alpha, beta = gates @ self.low_gates.T, gates @ self.high_gates.T  # [S, P+1]
+            evaluation = torch.cat([evaluation * alpha, evaluation * beta], dim=1)
+        return evaluation, projection
 
     def __repr__(self) -> str:
         return (

@@ -48,10 +48,11 @@ class DSSGNN(nn.Module):
         readout: ``"linear"`` (the paper), or ``"filtered"``: the last layer is linear, filters, and maps to
             ``C`` (the authors' code).
         residual: ``True`` adds :math:`H_m R` with a learned ``R`` to every activated layer, ``"identity"``
-            adds :math:`H_m`.
-        norm: of every activated layer after its projection; ``"batch"`` normalises every order on its own,
-            ``"joint"`` the random variables that the orders make up (`JointNorm`).
-        dropout: between layers, on what a layer reads; a residual connection goes around it.
+            adds :math:`H_m`; ``"inner"`` adds :math:`H_m R` before the activation.
+        norm: of every activated layer; ``"batch"`` normalises every order on its own, ``"joint"`` the random
+            variables that the orders make up (`JointNorm`). After the projection, or before the activation
+            where the residual connection is there.
+        dropout: between layers, on what a layer reads; a residual connection around the layer goes around it too.
         joint_dropout: that dropout zeroes a channel's orders together: the random variable, not its coefficients.
         input_dropout: on ``x``.
         lift_dropout: on the lifted channels.
@@ -84,7 +85,7 @@ class DSSGNN(nn.Module):
         quadrature_size: int | None = None,
         propagation: Propagation = "every",
         readout: Readout = "linear",
-        residual: bool | Literal["identity"] = False,
+        residual: bool | Literal["identity", "inner"] = False,
         norm: Norm | None = None,
         dropout: float = 0.5,
         joint_dropout: bool = False,
@@ -107,7 +108,9 @@ class DSSGNN(nn.Module):
         check_choice(readout, Readout, "readout")
         check_choice(lift, Lift, "lift")
         check_choice(norm, Literal[None, "batch", "joint"], "norm")
-        check_choice(residual, Literal[True, False, "identity"], "residual")
+        check_choice(residual, Literal[True, False, "identity", "inner"], "residual")
+        if residual == "inner" and gate_order:
+            raise InputError(f"residual='inner' goes with constant gates, got gate_order={gate_order}")
         if branches == "concat" and propagation != "first":
             raise InputError(
                 f"branches='concat' goes with propagation='first', got propagation={propagation!r}"
@@ -167,7 +170,8 @@ class DSSGNN(nn.Module):
         )
         self.residual = residual
         self.residual_weights = nn.ParameterList(
-            torch.empty(hidden_channels, hidden_channels) for _ in range(activated if residual is True else 0)
+            torch.empty(hidden_channels, hidden_channels)
+            for _ in range(activated if residual in (True, "inner") else 0)
         )
         self.weight_init: WeightInit = weight_init
         self.readout_weight: nn.Parameter | None = None
@@ -213,20 +217,32 @@ class DSSGNN(nn.Module):
         h = self.lift(x, first.weight if folded else None)
         h = dropout(h, self.lift_dropout, self.training)
         for i, layer in enumerate(self.layers):
-            # The skip carries the state itself: dropped at every layer, little of it would reach the end.
+            layer = cast(DSSConv | _ChaosLinear, layer)
             inner = self._drop(h) if i > 0 else h
-            following = first.propagate(h, operator) if folded and i == 0 else layer(inner, operator)
-            if i < len(self.norms):
-                following = self.norms[i](following)
-            if self.residual and (i + 1 < len(self.layers) or self.readout_weight is not None):
-                skip = h if self.residual == "identity" else linear(h, self.residual_weights[i])
-                following = following + skip
-            h = following
+            # Around a layer goes the state itself: dropped at every layer, little of it would reach the end.
+            skip = self._skip(i, inner if self.residual == "inner" else h)
+            norm = self.norms[i] if i < len(self.norms) else None
+            if layer.weight_first and not (folded and i == 0):
+                inner = linear(inner, layer.weight)
+            u = layer.filter(inner, operator)
+            if self.residual == "inner" and skip is not None:
+                u = u + skip
+                h = layer.activate(u if norm is None else norm(u))
+                continue
+            h = layer.activate(u)
+            h = h if norm is None else norm(h)
+            h = h if skip is None else h + skip
         if self.readout_weight is not None:
             h = linear(self._drop(h), self.readout_weight)
             if self.readout_bias is not None:
                 h = torch.cat([h[:, :1] + self.readout_bias, h[:, 1:]], dim=1)
         return ChaosExpansion(h, self.quadrature_size)
+
+    def _skip(self, i: int, h: Tensor) -> Tensor | None:
+        """What goes around layer ``i``: nothing where it gives the logits."""
+        if not self.residual or (i + 1 == len(self.layers) and self.readout_weight is None):
+            return None
+        return h if self.residual == "identity" else linear(h, self.residual_weights[i])
 
     def _drop(self, h: Tensor) -> Tensor:
         return dropout(h, self.dropout, self.training, self.joint_dropout)
@@ -304,10 +320,11 @@ class _ChaosLinear(nn.Module):
 
     weight_first = True  # as in `DSSConv`: nothing has to come before ``W``
 
-    def forward(self, h: Tensor, graph: GraphOperator) -> Tensor:
-        return self.propagate(linear(h, self.weight), graph)
+    def filter(self, h: Tensor, graph: GraphOperator) -> Tensor:
+        """Nothing to do on a graph."""
+        return h
 
-    def propagate(self, h: Tensor, graph: GraphOperator) -> Tensor:
+    def activate(self, u: Tensor) -> Tensor:
         """The layer after ``W``."""
-        tables = projection_tables(self.chaos_order, self.quadrature_size, self.weight.dtype, h.device)
-        return evaluate_activate_project(h, *tables, self.activation, self.bias)
+        tables = projection_tables(self.chaos_order, self.quadrature_size, self.weight.dtype, u.device)
+        return evaluate_activate_project(u, *tables, self.activation, self.bias)

@@ -2,7 +2,7 @@
 
 import json
 import statistics
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
 from dssgnn.benchmarks.calibration.rows import ABSENT
@@ -10,8 +10,6 @@ from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
 
 __all__ = ["TABLES", "Pair", "paired_trials"]
-
-_CONTROLS = ("best-p0", "best-p0-penalty")
 
 
 class Pair(NamedTuple):
@@ -29,9 +27,14 @@ class Pair(NamedTuple):
     ours: float
     control: float
 
+    @property
+    def penalised(self) -> bool:
+        """Whether the regulariser had a weight, which at order 0 is on the squared logits."""
+        return bool(self.config["chaos_weight"] > 0)
 
-def paired_trials(records: Iterable[Record], control: str) -> list[Pair]:
-    """Every trial of the first round of ``best`` beside the trial of ``control`` that differs in the order alone."""
+
+def paired_trials(records: Iterable[Record]) -> list[Pair]:
+    """Every trial of the first round of ``best`` beside the trial of ``best-p0`` that differs in the order alone."""
     trials: dict[tuple[str, str, str], dict[str, tuple[dict[str, Any], float]]] = {}
     for record in records:
         name, _, round_of = record.variant.partition(", ")
@@ -41,16 +44,13 @@ def paired_trials(records: Iterable[Record], control: str) -> list[Pair]:
                 for trial in record.config["trials"]
                 if trial["val_brier"]
             }
-    pairs = []
-    for (dataset, device, name), found in sorted(trials.items()):
-        others = trials.get((dataset, device, control), {})
-        if name == "best":
-            pairs += [
-                Pair(dataset, config, ours, others[key][1])
-                for key, (config, ours) in found.items()
-                if key in others
-            ]
-    return pairs
+    return [
+        Pair(dataset, config, ours, others[key][1])
+        for (dataset, device, name), found in sorted(trials.items())
+        if name == "best" and (others := trials.get((dataset, device, "best-p0")))
+        for key, (config, ours) in found.items()
+        if key in others
+    ]
 
 
 def _without_order(config: dict[str, Any]) -> str:
@@ -60,19 +60,17 @@ def _without_order(config: dict[str, Any]) -> str:
 
 
 def _table(records: list[Record], heads: list[str], key: Callable[[Pair], tuple[str, ...]]) -> str:
-    """Pairs by a key: how often the order wins, and by how much, against both controls."""
-    groups: dict[Hashable, dict[str, list[float]]] = {}
-    for control in _CONTROLS:
-        for pair in paired_trials(records, control):
-            groups.setdefault(key(pair), {}).setdefault(control, []).append(pair.ours - pair.control)
+    """Pairs by a key: how often the order wins, and by how much, without and with the regulariser."""
+    groups: dict[tuple[str, ...], tuple[list[float], list[float]]] = {}
+    for pair in paired_trials(records):
+        groups.setdefault(key(pair), ([], []))[pair.penalised].append(pair.ours - pair.control)
     rows = []
-    for name, by_control in sorted(groups.items()):
+    for name, differences in sorted(groups.items()):
         cells = []
-        for control in _CONTROLS:
-            d = by_control.get(control, [])
+        for d in differences:
             won = f"{sum(x < 0 for x in d)}/{len(d)}"
             cells += [won, f"{statistics.median(d):+.4f}"] if d else ["–", "–"]
-        rows.append([*name, *cells])  # type: ignore[misc]
+        rows.append([*name, *cells])
     header = [
         *heads,
         "wins over P=0",
@@ -100,13 +98,9 @@ def _by_objective(records: list[Record]) -> str:
 
 
 def _by_family(records: list[Record]) -> str:
-    def family(pair: Pair) -> tuple[str, ...]:
-        deep = pair.config["num_layers"] > 3
-        return pair.config["propagation"] + (", four layers or more" if deep else ""), str(
-            pair.config.get("norm")
-        )
-
-    return _table(records, ["filters in layer", "norm"], family)
+    return _table(
+        records, ["family", "norm"], lambda pair: (pair.config["family"], str(pair.config.get("norm")))
+    )
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
