@@ -57,7 +57,7 @@ class Budget:
     rates: int = 3
     generations: int = 2
     children: int = 4
-    splits: tuple[int, ...] = (0, 1, 2, 3)
+    splits: tuple[int, ...] = (0, 1)
     epochs: int = 250
     patience: int = 50
     finalists: int = 3
@@ -67,10 +67,12 @@ class Budget:
 
     @classmethod
     def of(cls, num_nodes: int) -> "Budget":
-        """Thousands of validation nodes judge well in few splits; a few dozen need all."""
+        """Thousands of validation nodes judge well in few splits, and take longer; a few dozen need all splits."""
         if num_nodes < 1000:
             return cls(splits=tuple(range(10)))
-        return cls(splits=(0,), final_splits=(0, 1, 2)) if num_nodes > 5000 else cls()
+        if num_nodes > 5000:
+            return cls(splits=(0,), final_splits=(0, 1, 2), epochs=400, patience=80)
+        return cls()
 
 
 def search(

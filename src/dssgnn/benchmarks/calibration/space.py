@@ -26,7 +26,6 @@ _OPERATOR = ("direction", "self_loops", "normalization")
 # value that is listed twice with twice the chance. The first values are where a search begins. ``direction`` is drawn
 # where a graph has one.
 _DIRECTION = ("both", "out")
-_RESIDUAL: Values = {"residual": (True,), "norm": ("joint", None), "joint_dropout": (True,)}
 DSS_FAMILIES: dict[str, Values] = {
     "every": {
         "propagation": ("every",),
@@ -34,7 +33,9 @@ DSS_FAMILIES: dict[str, Values] = {
         "hidden_channels": (64, 128),
         "filter_orders": ((4, 4), (2, 2), (8, 8)),
         "filter_init": ("lowpass", "flat", "published", "highpass"),
-        **_RESIDUAL,
+        "residual": (True,),
+        "norm": ("joint", None),
+        "joint_dropout": (True,),
         "dropout": (0.5, 0.2, 0.7),
         "input_dropout": (0.5, 0.0, 0.8),
         "direction": _DIRECTION,
@@ -70,7 +71,7 @@ DSS_FAMILIES: dict[str, Values] = {
     },
     "first": {
         "propagation": ("first",),
-        "num_layers": (2,),
+        "num_layers": (2, 1),
         "hidden_channels": (256, 64),
         "filter_orders": ((10, 10), (6, 5), (16, 16)),
         "filter_init": ("published", "lowpass", "flat"),
@@ -85,12 +86,15 @@ DSS_FAMILIES: dict[str, Values] = {
     },
     "deep": {
         "propagation": ("every",),
-        "num_layers": (4, 6),
+        "num_layers": (6, 4, 3),
         "hidden_channels": (64, 128),
         "filter_orders": ((2, 2), (4, 4)),
         "filter_init": ("lowpass", "flat", "published"),
-        **_RESIDUAL,
-        "dropout": (0.2, 0.5),
+        "residual": ("inner", True),
+        "norm": ("joint", None),
+        "joint_dropout": (True,),
+        "bias": (True,),
+        "dropout": (0.5, 0.2),
         "input_dropout": (0.0, 0.5),
         "direction": _DIRECTION,
         "self_loops": (False, True),
