@@ -30,9 +30,10 @@ def test_contract(method: str, check: Callable[[Any], None]) -> None:
     check(FACTORIES[method])
 
 
-@pytest.mark.parametrize("norm", [None, "batch"])
+@pytest.mark.parametrize("norm", [None, "batch", "joint"])
 @pytest.mark.parametrize(
-    "options", [{"chaos_order": 0}, {"chaos_order": 3, "gate_order": 1}, {"num_layers": 1}]
+    "options",
+    [{"chaos_order": 0}, {"chaos_order": 3, "gate_order": 1}, {"num_layers": 1}, {"residual": "inner"}],
 )
 def test_shapes_survive_a_folder(tmp_path, norm, options) -> None:
     model = make("dss-gnn", norm=norm, filter_orders=(2, 3), **options).fit(board())
@@ -41,6 +42,10 @@ def test_shapes_survive_a_folder(tmp_path, norm, options) -> None:
     assert_same_weights(model, again)
     assert again.get_params() == model.get_params()
     np.testing.assert_array_equal(again.predict_proba(board(5)), model.predict_proba(board(5)))
+
+
+def test_without_an_order_the_joint_norm_is_batch_norm() -> None:
+    assert_same_weights(*(make("gcn-res", norm=norm).fit(board()) for norm in ("joint", "batch")))
 
 
 def test_a_hybrid_that_never_left_its_warm_up(tmp_path) -> None:

@@ -10,6 +10,7 @@ from torch import nn
 from dssgnn.errors import InputError
 from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
 from dssgnn.nn.network import Propagation
+from dssgnn.nn.norm import Norm
 from dssgnn.spectral.chebyshev import FilterInit
 from dssgnn.validation import check_count, check_share
 
@@ -27,8 +28,8 @@ class Architecture:
         filter_orders: ``(K_lp, K_hp)``.
         gate_order: ``P_g``.
         propagation: at every layer, or at the first or the last alone.
-        residual: connections around the layers.
-        norm: batch norm an order.
+        residual: connections around the layers, or into them (``"inner"``).
+        norm: batch norm an order, or of the random variables (``"joint"``).
         dropout: between layers.
         input_dropout: on the features.
         filter_init: where the filters start.
@@ -43,8 +44,8 @@ class Architecture:
     filter_orders: tuple[int, int] = (4, 4)
     gate_order: int = 0
     propagation: Propagation = "every"
-    residual: bool | Literal["identity"] = True
-    norm: Literal["batch"] | None = None
+    residual: bool | Literal["identity", "inner"] = True
+    norm: Norm | None = None
     dropout: float = 0.5
     input_dropout: float = 0.0
     filter_init: FilterInit = "lowpass"
@@ -106,7 +107,7 @@ def _encoder(
 
 
 def _gcn_res(shape: Architecture) -> dict[str, Any]:
-    norm = shape.norm or "layer"
+    norm = "batch" if shape.norm else "layer"  # without an order the joint norm is batch norm
     return {"num_layers": shape.num_layers, "norm": norm, "input_dropout": shape.input_dropout}
 
 
