@@ -30,7 +30,7 @@ docs: setup
 # Everything in docs/calibration.md and docs/chaos_axis.md. What results/ holds already, on this device, is not run again.
 calibration: setup
 	$(CALIBRATION) --methods all --variants all --workers $(WORKERS)
-	$(CALIBRATION) --methods dss-gnn --variants best,twin-p0,twin-p0-penalty --seeds 5 --workers $(WORKERS)
+	$(CALIBRATION) --methods dss-gnn,gcn-res,tfe-gnn --variants best,best-p0,twin-p0,twin-p0-penalty,tuned --seeds 3 --workers $(WORKERS)
 	$(CALIBRATION) --ablations all --workers $(WORKERS)
 	$(CALIBRATION) --methods dss-gnn --variants best --curves reliability
 	$(CALIBRATION) --methods gcn,deep-ensemble --variants paper --curves reliability

@@ -1,6 +1,8 @@
 """Trials of the search, paired by configuration."""
 
-from dssgnn.benchmarks.calibration.chaos_tables import TABLES, paired_trials
+from dssgnn.benchmarks.calibration.chaos_tables import paired_trials
+from dssgnn.benchmarks.calibration.norms import _control, norm_rows
+from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.records import Record
 
 
@@ -61,3 +63,36 @@ def test_tables():
     ]
     assert "| every | None |" in TABLES["chaos-families"][1](RECORDS)
     assert TABLES["chaos-datasets"][1]([]) == "Not measured yet.\n"
+
+
+def measured(label, values, dataset="cora"):
+    return [
+        Record(
+            "calibration-ablation", dataset, "dss-gnn", label, {"brier": v, "chaos_energy": 0.5}, {}, "cpu", split=s,
+            seed=0,
+        )
+        for s, v in enumerate(values)
+    ]  # fmt: skip
+
+
+def test_norms_are_compared_with_the_same_norm_at_order_0():
+    rows = norm_rows()
+    assert len(rows) == 9
+    for label, make in rows.items():
+        config = make("cora").config
+        assert f"P={config['chaos_order']}, " in label
+        assert make("cora").training.epochs == 300
+        control = rows[_control(config["norm"])]("cora").config
+        differ = {name for name in config if config[name] != control[name]}
+        allowed = {"chaos_order", "quadrature_size", "objective", "joint_dropout"}
+        assert differ <= allowed | ({"norm"} if config["norm"] == "joint" else set())
+    records = [
+        *measured("start, P=0, batch norm", [0.3, 0.4]),
+        *measured("start, P=0, no norm", [0.1, 0.1]),
+        *measured("start, P=3, joint norm, quadrature", [0.2, 0.2]),
+        *measured("start, P=3, no norm, predictive", [0.1]),  # not yet all splits
+    ]
+    (line,) = TABLES["chaos-norms"][1](records).splitlines()[2:]
+    assert line.startswith("| joint | quadrature | cora | 0.3500 ± 0.0500 | 0.2000 ± 0.0000 | -0.1500 |")
+    assert line.endswith("| 0.500 | 2/2 | 0.50 ± 0.00 |")
+    assert TABLES["chaos-norms"][1]([]) == "Not measured yet.\n"

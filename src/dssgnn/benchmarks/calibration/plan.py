@@ -9,6 +9,7 @@ import torch
 
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
+from dssgnn.benchmarks.calibration.norms import norm_rows
 from dssgnn.benchmarks.calibration.search import chosen
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.calibration.space import ARMS, TWINS
@@ -99,21 +100,29 @@ def rows_of(
 
 
 def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow]:
-    """Ablations of the presets ``base``, each on the graphs that the paper has it for."""
+    """Ablations of the presets ``base``, each on the graphs that the paper has it for, and of norms on all."""
     if base not in ("published", "paper"):
         raise InputError(f"--base must be published or paper, got {base!r}")
-    given = list(ABLATIONS) if asked == "all" else asked.split(",")
+    known = [*ABLATIONS, "norms"]
+    given = known if asked == "all" else asked.split(",")
     for name in given:
-        if name not in ABLATIONS:
-            raise InputError(f"--ablations knows {', '.join(ABLATIONS)}, got {name!r}")
+        if name not in known:
+            raise InputError(f"--ablations knows {', '.join(known)}, got {name!r}")
     variant = cast(Variant, base)
     rows = [
         (graph, "dss-gnn", label, partial(make, graph))
         for name in given
+        if name != "norms"
         for graph in graphs
         if graph in datasets_of(name, variant)
         for label, make in ablation(name, variant).items()
     ]
+    if "norms" in given:  # of the search's start, whatever the base
+        rows += [
+            (graph, "dss-gnn", label, partial(make, graph))
+            for graph in graphs
+            for label, make in norm_rows().items()
+        ]
     if not rows:
         raise InputError(f"the paper has no such ablation of {', '.join(graphs)}")
     return cast(list[SweepRow], rows)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TABLES
 from dssgnn.benchmarks.calibration.chaos_tables import TABLES as CHAOS_TABLES
 from dssgnn.benchmarks.calibration.defaults import DATASETS
+from dssgnn.benchmarks.calibration.norms import TABLES as NORM_TABLES
 from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, mean_of, printed_text, published, spread
 from dssgnn.benchmarks.calibration.targets import distance, summary
 from dssgnn.benchmarks.markdown import markdown
@@ -206,4 +207,5 @@ TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     "calibration-paired": ("calibration.json", _paired),
     **ABLATION_TABLES,
     **CHAOS_TABLES,
+    **NORM_TABLES,
 }
