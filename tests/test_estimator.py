@@ -10,6 +10,7 @@ import pytest
 import torch
 
 from dssgnn import DSSClassifier
+from dssgnn.errors import InputError
 from dssgnn.systems import METHODS
 from estimator_checks import CHECKS, assert_same_weights, board
 
@@ -46,6 +47,12 @@ def test_shapes_survive_a_folder(tmp_path, norm, options) -> None:
 
 def test_without_an_order_the_joint_norm_is_batch_norm() -> None:
     assert_same_weights(*(make("gcn-res", norm=norm).fit(board()) for norm in ("joint", "batch")))
+
+
+def test_a_norm_that_there_is_not() -> None:
+    for method in ("gcn-res", "dss-gnn"):
+        with pytest.raises(InputError, match=r"norm must be .* got 'bogus'"):
+            make(method, norm="bogus").fit(board())
 
 
 def test_a_hybrid_that_never_left_its_warm_up(tmp_path) -> None:

@@ -22,7 +22,7 @@ SPACE: dict[str, tuple[Any, ...]] = {
     "hidden_channels": (32, 64, 128),
     "chaos_order": (1, 2, 3),
     "propagation": ("every", "every", "first"),
-    "norm": (None, "batch"),
+    "norm": (None, "joint"),
     "dropout": (0.2, 0.5, 0.7),
     "input_dropout": ("auto", 0.0, 0.8),
     "filter_init": ("lowpass", "highpass", "flat", "published"),

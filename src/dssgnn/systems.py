@@ -107,7 +107,8 @@ def _encoder(
 
 
 def _gcn_res(shape: Architecture) -> dict[str, Any]:
-    norm = "batch" if shape.norm else "layer"  # without an order the joint norm is batch norm
+    # Without an order the joint norm is batch norm.
+    norm = "batch" if shape.norm == "joint" else shape.norm or "layer"
     return {"num_layers": shape.num_layers, "norm": norm, "input_dropout": shape.input_dropout}
 
 

@@ -66,7 +66,9 @@ def test_probabilities_are_averaged():
     assert bool((got.mutual_information() > 0).all())
 
 
-@pytest.mark.parametrize("make", [line, gcn, dss, lambda: gcn(norm="batch"), lambda: dss(norm="batch")])
+@pytest.mark.parametrize(
+    "make", [line, gcn, dss, lambda: gcn(norm="batch"), lambda: dss(norm="batch"), lambda: dss(norm="joint")]
+)
 def test_the_seed_decides_and_nobody_is_disturbed(make):
     model = MCDropout(make(), 3, seed=5).eval()
     torch.manual_seed(1)

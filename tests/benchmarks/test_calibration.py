@@ -14,7 +14,7 @@ from dssgnn.benchmarks.calibration import Setup, measure, space, sweep
 from dssgnn.benchmarks.calibration import frame as run_module
 from dssgnn.benchmarks.calibration import search as search_module
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
-from dssgnn.benchmarks.calibration.plan import asked_systems, known_systems
+from dssgnn.benchmarks.calibration.plan import ablation_rows, asked_systems, known_systems
 from dssgnn.benchmarks.calibration.search import Budget, chosen, search
 from dssgnn.benchmarks.calibration.setup import seed_of_run
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row
@@ -147,9 +147,8 @@ def test_every_trial_builds_and_trains(row):
         fit(model, task, made.training)
         if row[0] == "dss-gnn":
             assert (config["chaos_order"] > 0) == (row[1] == "best")
-            on = made.training.chaos_weight if row[1] == "best" else made.training.logit_weight
-            assert on == config["chaos_weight"]
-            assert made.training.chaos_weight + made.training.logit_weight == on
+            assert made.training.logit_weight == config["logit_weight"]
+            assert made.training.chaos_weight == (config["chaos_weight"] if row[1] == "best" else 0)
 
 
 def test_draws_cover_the_space_and_are_the_same_for_every_order():
@@ -200,6 +199,12 @@ def test_direction_is_not_searched_where_there_is_none():
     assert arm.on(True) is arm
     assert {c["direction"] for c in space.draw(arm.on(False), 50, 1)} == {"both"}
     assert {c["direction"] for c in space.draw(arm, 50, 1)} == {"both", "out"}
+    for rival in (("gcn-res", "tuned"), ("tfe-gnn", "tuned")):  # what `direction` is to ours
+        drawn = space.draw(space.ARMS[rival], 50, 1)
+        assert {c["edges"] for c in drawn} == {None, "undirected"}
+        assert not any("edges" in c for c in space.draw(space.ARMS[rival].on(False), 50, 1))
+        undirected = next(c for c in drawn if c["edges"])
+        assert space.ARMS[rival].setup(undirected, 1, 1).preparation == {"edges": "undirected"}
 
 
 @pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
@@ -207,8 +212,19 @@ def test_rates_of_a_shape_differ(row):
     arm = space.ARMS[row]
     trials = space.draw(arm, 16, 3)
     for shape in range(16):
-        own = [tuple(t[name] for name in arm.rates) for t in trials[3 * shape : 3 * shape + 3]]
+        rates = [name for name in arm.rates if name != "chaos_weight"]  # of which P = 0 knows nothing
+        own = [tuple(t[name] for name in rates) for t in trials[3 * shape : 3 * shape + 3]]
         assert len(set(own)) == 3
+    with pytest.raises(InputError, match="there are not 999 settings of lr, weight_decay"):
+        space.draw(arm, 1, 999)
+
+
+@pytest.mark.parametrize(
+    ("nodes", "rounds", "final"), [(200, 10, 10), (3000, 2, 10), (20_000, 1, 3)], ids=["few", "some", "many"]
+)
+def test_small_graphs_are_judged_on_more_splits(nodes, rounds, final):
+    budget = Budget.of(nodes)
+    assert (len(budget.splits), len(budget.final_splits)) == (rounds, final)
 
 
 def test_a_block_that_does_not_fit_is_halved(tmp_path, monkeypatch):
@@ -277,8 +293,9 @@ def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeyp
     plain, penalised = (chosen("board", twin, out, CPU, budget) for twin in space.TWINS)
     for twin in (plain, penalised):
         changed = {k for k in won.config if won.config[k] != twin.config[k]}
-        assert changed == {"chaos_order", "quadrature_size", "arm"}
-    assert plain.training.logit_weight == won.training.logit_weight == 0 < penalised.training.logit_weight
+        assert changed - {"logit_weight"} == {"chaos_order", "quadrature_size", "arm"}
+    assert plain.training.logit_weight == won.training.logit_weight < penalised.training.logit_weight
+    assert plain.training == replace(won.training, chaos_weight=0.0)
     changed = replace(plain.training, logit_weight=penalised.training.logit_weight)
     assert changed == penalised.training
 
@@ -298,6 +315,7 @@ def test_seeds_of_a_row_are_one_population(tmp_path, monkeypatch):
     sweep(rows, [0, 1], out, CPU, seeds=3)
     assert sizes == [2, 4]
     records = read_records(out)
+    assert {len(r.config["seeds"]) for r in records} == {1}
     assert {(r.split, r.seed) for r in records} == {(s, n) for s in (0, 1) for n in range(3)}
     assert len({r.metrics["brier"] for r in records}) == 6
 
@@ -395,6 +413,17 @@ def test_command_lists_its_rows():
     lines = CliRunner().invoke(bench, ["calibration", "--rows"], catch_exceptions=False).output.splitlines()
     assert {"dss-gnn twin-p0-penalty", "gcn default", "deep-ensemble paper"} <= set(lines)
     assert len(lines) == len(set(lines))
+
+
+def test_norms_are_compared_on_every_graph():
+    rows = ablation_rows("start-norms", "published", ["cora", "texas"])
+    assert len(rows) == 18
+    (task,) = split_tasks("board", [0], CPU)
+    for _, _, _, make in rows[:9]:
+        made = make()
+        with seeded(0):
+            fit(made.make(7, 2).double(), task, replace(made.training, epochs=1))
+    assert {row[2] for row in ablation_rows("all", "published", ["cora"])} >= {row[2] for row in rows}
 
 
 @pytest.mark.parametrize("name", list(ABLATIONS))

@@ -7,7 +7,11 @@ from dssgnn.benchmarks.records import Record
 
 
 def searched(arm, trials, dataset="cora", device="cpu"):
-    config = {"trials": [{"config": c, "val_brier": values} for c, values in trials]}
+    config = {
+        "trials": [{"config": c, "val_brier": values} for c, values in trials],
+        "budget": {},
+        "splits": [0],
+    }
     return Record("calibration-search", dataset, "dss-gnn", f"{arm}, first round", {}, config, device, seed=0)
 
 
@@ -17,7 +21,7 @@ def trial(order, lr, values, weight=0.0, **others):
         "chaos_order": order,
         "quadrature_size": order + 1,
         "lr": lr,
-        "chaos_weight": weight,
+        "logit_weight": weight,
         "objective": "brier",
     }
     return {**config, **others}, values
@@ -91,6 +95,8 @@ def test_norms_are_compared_with_the_same_norm_at_order_0():
         *measured("start, P=0, no norm", [0.1, 0.1]),
         *measured("start, P=3, joint norm, quadrature", [0.2, 0.2]),
         *measured("start, P=3, no norm, predictive", [0.1]),  # not yet all splits
+        *measured("start, P=0, batch norm", [0.3], "texas"),
+        *measured("start, P=3, joint norm, quadrature", [0.2], "texas"),  # one split says nothing
     ]
     (line,) = TABLES["chaos-norms"][1](records).splitlines()[2:]
     assert line.startswith("| joint | quadrature | cora | 0.3500 ± 0.0500 | 0.2000 ± 0.0000 | -0.1500 |")

@@ -12,6 +12,7 @@ from dssgnn.baselines.wrapper import Wrapper
 from dssgnn.expansion import LogitDistribution, LogitSamples
 from dssgnn.graph import GraphOperator, SparseFeatures
 from dssgnn.nn.dropout import drawing_alone
+from dssgnn.nn.norm import JointNorm
 from dssgnn.training.seeding import seeded
 from dssgnn.validation import check_count
 
@@ -68,7 +69,7 @@ def _dropping(model: nn.Module) -> Iterator[None]:
     before = {module: module.training for module in model.modules()}
     try:
         for module in before:
-            module.training = not isinstance(module, _NormBase)
+            module.training = not isinstance(module, (_NormBase, JointNorm))
         yield
     finally:
         for module, training in before.items():

@@ -29,25 +29,26 @@ class Pair(NamedTuple):
 
     @property
     def penalised(self) -> bool:
-        """Whether the regulariser had a weight, which at order 0 is on the squared logits."""
-        return bool(self.config["chaos_weight"] > 0)
+        """Whether both had a penalty on their squared logits."""
+        return bool(self.config["logit_weight"] > 0)
 
 
 def paired_trials(records: Iterable[Record]) -> list[Pair]:
     """Every trial of the first round of ``best`` beside the trial of ``best-p0`` that differs in the order alone."""
-    trials: dict[tuple[str, str, str], dict[str, tuple[dict[str, Any], float]]] = {}
+    trials: dict[tuple[str, str, str, str], dict[str, tuple[dict[str, Any], float]]] = {}
     for record in records:
         name, _, round_of = record.variant.partition(", ")
         if record.method == "dss-gnn" and round_of == "first round":
-            trials[record.setting, record.device, name] = {
+            length = json.dumps([record.config["budget"], record.config["splits"]])
+            trials[record.setting, record.device, length, name] = {
                 _without_order(trial["config"]): (trial["config"], statistics.fmean(trial["val_brier"]))
                 for trial in record.config["trials"]
                 if trial["val_brier"]
             }
     return [
         Pair(dataset, config, ours, others[key][1])
-        for (dataset, device, name), found in sorted(trials.items())
-        if name == "best" and (others := trials.get((dataset, device, "best-p0")))
+        for (dataset, device, length, name), found in sorted(trials.items())
+        if name == "best" and (others := trials.get((dataset, device, length, "best-p0")))
         for key, (config, ours) in found.items()
         if key in others
     ]
@@ -60,7 +61,7 @@ def _without_order(config: dict[str, Any]) -> str:
 
 
 def _table(records: list[Record], heads: list[str], key: Callable[[Pair], tuple[str, ...]]) -> str:
-    """Pairs by a key: how often the order wins, and by how much, without and with the regulariser."""
+    """Pairs by a key: how often the order wins, and by how much, without a penalty on the logits and with it."""
     groups: dict[tuple[str, ...], tuple[list[float], list[float]]] = {}
     for pair in paired_trials(records):
         groups.setdefault(key(pair), ([], []))[pair.penalised].append(pair.ours - pair.control)
@@ -75,7 +76,7 @@ def _table(records: list[Record], heads: list[str], key: Callable[[Pair], tuple[
         *heads,
         "wins over P=0",
         "median difference",
-        "wins over P=0 with the penalty",
+        "wins, both penalised",
         "median difference",
     ]
     return markdown(header, rows) if rows else ABSENT

@@ -91,6 +91,8 @@ def measure_together(
         with suppress(torch.OutOfMemoryError):
             together = train_together(setups, tasks, splits)
     if together is None:
+        if device.type == "cuda":
+            torch.cuda.empty_cache()
         together = [train(setup, tasks, splits) for setup in setups]
     return [[_metrics_of(*trained) for trained in each] for each in together]
 
@@ -148,30 +150,29 @@ def sweep(
             except torch.OutOfMemoryError as error:
                 say(f"{dataset} {method} {variant}: left out, {str(error).partition('.')[0]}")
                 break
-            if not all(math.isfinite(value) for own in measured for each in own for value in each.values()):
-                say(f"{dataset} {method} {variant}: left out, a metric is not finite")
-                break
-            seconds = (time.perf_counter() - start) / (len(missing_here) * len(numbers))
-            merge_records(
-                out,
-                [
-                    Record(
-                        *row,
-                        metrics=metrics | {"seconds": seconds},
-                        config=config_of(setups[number], split),
-                        device=place,
-                        split=split,
-                        seed=number,
-                        selected_on=f"validation {made.training.monitor}",
-                    )
-                    for number, own in zip(numbers, measured, strict=True)
-                    for split, metrics in zip(missing_here, own, strict=True)
-                ],
-            )
-            mean = sum(metrics["brier"] for own in measured for metrics in own)
-            mean /= len(missing_here) * len(numbers)
-            again = f", {len(numbers)} seeds" if len(numbers) > 1 else ""
-            say(f"{dataset} {method} {variant}{again}: Brier {mean:.4f} over {len(missing_here)} splits")
+            seconds = (time.perf_counter() - start) / len(missing_here)  # of all seeds together
+            for number, own in zip(numbers, measured, strict=True):
+                again = f", seed {number}" if number else ""
+                if not all(math.isfinite(value) for metrics in own for value in metrics.values()):
+                    say(f"{dataset} {method} {variant}{again}: left out, a metric is not finite")
+                    continue
+                merge_records(
+                    out,
+                    [
+                        Record(
+                            *row,
+                            metrics=metrics | {"seconds": seconds},
+                            config=config_of(setups[number], split),
+                            device=place,
+                            split=split,
+                            seed=number,
+                            selected_on=f"validation {made.training.monitor}",
+                        )
+                        for split, metrics in zip(missing_here, own, strict=True)
+                    ],
+                )
+                mean = sum(metrics["brier"] for metrics in own) / len(own)
+                say(f"{dataset} {method} {variant}{again}: Brier {mean:.4f} over {len(own)} splits")
 
 
 def place_of(device: torch.device) -> str:

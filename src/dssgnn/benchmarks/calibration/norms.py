@@ -55,6 +55,14 @@ def _setup(changed: dict[str, Any], dataset: str) -> Setup:
     return dss_setup({**start, **_RATES, **changed}, _EPOCHS, _PATIENCE)
 
 
+def _alike(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
+    """Whether two rows were measured on one device and differ in what is compared alone."""
+    first, second = (next(iter(side.values())) for side in (ours, theirs))
+    own = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training", "seeds")
+    configs = [{k: v for k, v in r.config.items() if k not in own} for r in (first, second)]
+    return first.device == second.device and configs[0] == configs[1]
+
+
 def _table(records: list[Record]) -> str:
     """Order 3 against order 0 under each norm, split by split; p-values are Holm's over a kind's datasets."""
     found = by_row(records, "calibration-ablation")
@@ -66,7 +74,7 @@ def _table(records: list[Record]) -> str:
                 found.get((dataset, "dss-gnn", label), {})
                 for label in (_label(norm, joint, objective), _control(norm))
             )
-            if ours and ours.keys() == theirs.keys():
+            if len(ours) > 1 and ours.keys() == theirs.keys() and _alike(ours, theirs):
                 scores = [[side[s].metrics["brier"] for s in sorted(ours)] for side in (ours, theirs)]
                 compared.append((dataset, ours, theirs, compare_paired(*scores)))
         corrected = holm([c.p_value for *_, c in compared])

@@ -103,7 +103,7 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     """Ablations of the presets ``base``, each on the graphs that the paper has it for, and of norms on all."""
     if base not in ("published", "paper"):
         raise InputError(f"--base must be published or paper, got {base!r}")
-    known = [*ABLATIONS, "norms"]
+    known = [*ABLATIONS, "start-norms"]
     given = known if asked == "all" else asked.split(",")
     for name in given:
         if name not in known:
@@ -112,12 +112,12 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     rows = [
         (graph, "dss-gnn", label, partial(make, graph))
         for name in given
-        if name != "norms"
+        if name != "start-norms"
         for graph in graphs
         if graph in datasets_of(name, variant)
         for label, make in ablation(name, variant).items()
     ]
-    if "norms" in given:  # of the search's start, whatever the base
+    if "start-norms" in given:  # of the search's start, whatever the base
         rows += [
             (graph, "dss-gnn", label, partial(make, graph))
             for graph in graphs

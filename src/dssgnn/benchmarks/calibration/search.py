@@ -119,9 +119,9 @@ def chosen(
     budget = budget or Budget.of(nodes_and_direction(dataset)[0])
     length = (budget.final_epochs, budget.final_patience)
     if row in TWINS:
-        config = config | {"chaos_order": 0, "quadrature_size": 1}
         penalty = (config["chaos_weight"] or PENALTY) if row[1] == "twin-p0-penalty" else 0.0
-        made = dss_setup(config, *length, penalty=penalty)
+        weight = config["logit_weight"] + penalty
+        made = dss_setup(config | {"chaos_order": 0, "quadrature_size": 1, "logit_weight": weight}, *length)
     else:
         made = ARMS[row].setup(config, *length)
     return replace(made, config={**made.config, "arm": row[1], "budget": asdict(budget)})

@@ -10,6 +10,7 @@ from torch import nn
 
 from dssgnn.baselines import TFE_PRESETS
 from dssgnn.benchmarks.calibration.setup import Setup
+from dssgnn.errors import InputError
 from dssgnn.nn import DSSGNN, Deterministic, make_encoder
 from dssgnn.training import ParameterGroup, TrainingConfig
 
@@ -19,13 +20,14 @@ Config = Mapping[str, Any]
 Values = Mapping[str, tuple[Any, ...]]
 
 # What may differ between members of one block: numbers of the training, not what is computed.
-_RATES = ("lr", "weight_decay", "chaos_weight", "coefficient_lr")
+_RATES = ("lr", "weight_decay", "chaos_weight", "logit_weight", "coefficient_lr")
 _OPERATOR = ("direction", "self_loops", "normalization")
 
 # Each family is an architecture with its own ranges; draws go through them in turn. One value a parameter is drawn, a
 # value that is listed twice with twice the chance. The first values are where a search begins. ``direction`` is drawn
 # where a graph has one.
 _DIRECTION = ("both", "out")
+_EDGES = (None, "undirected")  # the rivals' choice: as the catalog has them, or without their direction
 DSS_FAMILIES: dict[str, Values] = {
     "every": {
         "propagation": ("every",),
@@ -107,6 +109,7 @@ DSS_RATES: Values = {
     "lr": (0.01, 0.005),
     "weight_decay": (5e-4, 0.0, 5e-3),
     "chaos_weight": (0.0, 0.001, 0.01),
+    "logit_weight": (0.0, 0.0, 0.001, 0.01),  # for both arms: it is no control of the other
     "coefficient_lr": (None, None, 0.1),
 }
 
@@ -118,6 +121,7 @@ GCN_FAMILIES: dict[str, Values] = {
         "dropout": (0.5, 0.2, 0.7),
         "input_dropout": (0.5, 0.0, 0.8),
         "objective": ("mean", "brier"),
+        "edges": _EDGES,
     }
 }
 TFE_FAMILIES: dict[str, Values] = {
@@ -125,31 +129,28 @@ TFE_FAMILIES: dict[str, Values] = {
         name: tuple(dict.fromkeys(TFE_PRESETS[kind]["model"][name] for kind in ("dss_paper", "tuned")))
         for name in TFE_PRESETS["tuned"]["space"]
     }
-    | {"objective": ("mean", "brier")},
-    "tfe-gnn": {**TFE_PRESETS["tuned"]["space"], "objective": ("mean", "brier")},
+    | {"objective": ("mean", "brier"), "edges": _EDGES},
+    "tfe-gnn": {**TFE_PRESETS["tuned"]["space"], "objective": ("mean", "brier"), "edges": _EDGES},
 }
 _PLAIN_RATES: Values = {"lr": (0.01, 0.005), "weight_decay": (0.0, 5e-4, 5e-3)}
 
-# Of a penalised twin whose winner's regulariser has no weight: the least that is declared, so as not to handicap it.
+# On the squared logits of a penalised twin whose winner's regulariser has no weight: the least that is declared.
 PENALTY = 0.001
 
 
-def dss_setup(config: Config, epochs: int, patience: int, penalty: float | None = None) -> Setup:
-    """A configuration of DSS-GNN. At order 0, where there is no energy to regularise, the regulariser's weight (or
-    ``penalty``) is on the squared logits, which it amounts to in the authors' channelwise variants.
-    """
+def dss_setup(config: Config, epochs: int, patience: int) -> Setup:
+    """A configuration of DSS-GNN; at order 0 the weight of the chaos energy acts on nothing."""
     others = (*_OPERATOR, *_RATES, "objective", "family")
     network = {k: v for k, v in config.items() if k not in others}
     width = network.pop("hidden_channels")
-    plain, weight = config["chaos_order"] == 0, config["chaos_weight"]
 
     def make(in_channels: int, classes: int) -> nn.Module:
         return DSSGNN(in_channels, width, classes, **network)
 
     training = replace(
         _training(config, ("*coefficients",), epochs, patience),
-        chaos_weight=0.0 if plain else weight,
-        logit_weight=(weight if penalty is None else penalty) if plain else 0.0,
+        chaos_weight=config["chaos_weight"] if config["chaos_order"] else 0.0,
+        logit_weight=config.get("logit_weight", 0.0),
     )
     operator = {name: config[name] for name in _OPERATOR if name in config}
     return Setup(make, training, operator, config=dict(config))
@@ -167,7 +168,7 @@ def _encoder_setup(name: str, groups: tuple[str, ...] = ()) -> Callable[[Config,
             return Deterministic(make_encoder(name, in_channels, width, classes, **options))
 
         training = _training(config, groups, epochs, patience)
-        preparation = {"edges": "undirected"} if config.get("edges") == "undirected" else {}
+        preparation = {"edges": config["edges"]} if config.get("edges") else {}
         return Setup(make, training, preparation=preparation, config={"encoder": name, **config})
 
     return setup
@@ -197,14 +198,12 @@ class Arm:
     """A row that is searched for.
 
     Attributes:
-        name: the row's variant.
         families: ranges of what is computed.
         rates: ranges of the numbers it is trained with.
         setup: ``setup(config, epochs, patience)``.
         orders: ``(P, S)``; none where there is no chaos axis.
     """
 
-    name: str
     families: Mapping[str, Values]
     rates: Values
     setup: Callable[[Config, int, int], Setup]
@@ -215,21 +214,21 @@ class Arm:
         if directed:
             return self
         families = {
-            family: {k: v[:1] if k == "direction" else v for k, v in values.items()}
+            family: {k: v[:1] if k == "direction" else v for k, v in values.items() if k != "edges"}
             for family, values in self.families.items()
         }
         return replace(self, families=families)
 
 
 # By method and variant. DSS-GNN's two differ in nothing but the order: the same first draws, and as many.
-_DSS = Arm("best", DSS_FAMILIES, DSS_RATES, dss_setup, _ORDERS)
+_DSS = Arm(DSS_FAMILIES, DSS_RATES, dss_setup, _ORDERS)
 _TFE_RATES: Values = {**_PLAIN_RATES, "coefficient_lr": (None, 0.1)}
 _TFE_GROUPS = ("*_filter", "*branch_weights")
 ARMS: dict[tuple[str, str], Arm] = {
     ("dss-gnn", "best"): _DSS,
-    ("dss-gnn", "best-p0"): replace(_DSS, name="best-p0", orders=((0, 1),)),
-    ("gcn-res", "tuned"): Arm("tuned", GCN_FAMILIES, _PLAIN_RATES, _encoder_setup("gcn-res")),
-    ("tfe-gnn", "tuned"): Arm("tuned", TFE_FAMILIES, _TFE_RATES, _encoder_setup("tfe-gnn", _TFE_GROUPS)),
+    ("dss-gnn", "best-p0"): replace(_DSS, orders=((0, 1),)),
+    ("gcn-res", "tuned"): Arm(GCN_FAMILIES, _PLAIN_RATES, _encoder_setup("gcn-res")),
+    ("tfe-gnn", "tuned"): Arm(TFE_FAMILIES, _TFE_RATES, _encoder_setup("tfe-gnn", _TFE_GROUPS)),
 }
 
 # What is not searched: the winner of ``best`` with nothing but its order changed, and with a penalty on its logits.
@@ -283,10 +282,11 @@ def breed(
     for i in range(children):
         parent = parents[min(max(0, i - 1), len(parents) - 1)]  # the best twice, the next ones once
         shape = shape_of(parent)
-        for _ in range(100):
-            changed = _changed(rng, arm, shape)
+        changed = _changed(rng, arm, shape)
+        for _ in range(1000):
             if _text(changed) not in seen:
                 break
+            changed = _changed(rng, arm, shape)
         seen.add(_text(changed))
         kept = {name: parent[name] for name in arm.rates}
         trials += [changed | own for own in _distinct(rng, arm.rates, rates, kept)]
@@ -314,12 +314,18 @@ def _distinct(
 ) -> list[dict[str, Any]]:
     """Settings that differ from each other, ``first`` among them where it is given."""
     drawn: dict[tuple[Any, ...], dict[str, Any]] = {}
+
+    def add(own: Config) -> None:
+        # Also where there is no chaos energy to weigh.
+        drawn.setdefault(tuple(v for k, v in own.items() if k != "chaos_weight"), dict(own))
+
     if first is not None:
-        drawn[tuple(first.values())] = dict(first)
-    while len(drawn) < count:
-        own = _pick(rng, values)
-        drawn.setdefault(tuple(own.values()), own)
-    return list(drawn.values())
+        add(first)
+    for _ in range(1000):
+        if len(drawn) >= count:
+            return list(drawn.values())
+        add(_pick(rng, values))
+    raise InputError(f"there are not {count} settings of {', '.join(values)} to draw")
 
 
 def shape_of(config: Config) -> dict[str, Any]:

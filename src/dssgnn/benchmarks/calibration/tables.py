@@ -140,10 +140,16 @@ def _compared(records: list[Record]) -> dict[tuple[str, str], list[_Comparison]]
                 [rows[seed].get((dataset, *system), {}) for seed in seeds]
                 for system in (_OURS, (method, variant))
             ]
-            runs = [pair for pair in zip(*sides, strict=True) if pair[0] and pair[0].keys() == pair[1].keys()]
-            runs = [pair for pair in runs if all(map(_same_row, pair, runs[0]))]
+            numbered = {
+                seed: pair
+                for seed, pair in zip(seeds, zip(*sides, strict=True), strict=True)
+                if pair[0] and pair[0].keys() == pair[1].keys()
+            }
+            if numbered:
+                one = next(iter(numbered.values()))
+                numbered = {s: pair for s, pair in numbered.items() if all(map(_same_row, pair, one))}
             # Of a searched row the first run of a split was looked at when it was chosen; the repetitions were not.
-            runs = runs[1:] or runs
+            runs = [pair for seed, pair in numbered.items() if seed] or list(numbered.values())
             if not runs or (variant.startswith("twin") and not all(_twins(*pair) for pair in runs)):
                 continue
             splits = sorted(set.intersection(*(set(ours) for ours, _ in runs)))
