@@ -167,7 +167,7 @@ ONLY_NETWORK_CASES = [
     ({"readout": "mean"}, r"readout must be one of 'linear', 'filtered', got 'mean'"),
     ({"residual": "dense"}, r"residual must be one of .*'identity'.*got 'dense'"),
     ({"residual": 1}, r"residual must be one of .*'identity'.*got 1"),
-    ({"norm": "layer"}, r"norm must be one of .*'batch', got 'layer'"),
+    ({"norm": "layer"}, r"norm must be one of .*'batch', 'joint', got 'layer'"),
     ({"lift": "none"}, r"lift must be one of 'separate', 'shared', got 'none'"),
     ({"branches": "mean"}, r"branches must be one of 'sum', 'concat', got 'mean'"),
     ({"branches": "concat"}, r"branches='concat' goes with propagation='first', got propagation='every'"),
