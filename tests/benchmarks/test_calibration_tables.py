@@ -242,6 +242,10 @@ def test_twins_of_another_search_are_not_compared():
 
     ours = searched("best", 64)
     assert len(table("calibration-paired", ours + searched("twin-p0", 64))) == 3
+    penalised = [
+        replace(r, config={**r.config, "logit_weight": 0.01}) for r in searched("twin-p0-penalty", 64)
+    ]
+    assert len(table("calibration-paired", ours + penalised)) == 3  # its penalty is what makes it that twin
     for other in (searched("twin-p0", 128), searched("twin-p0", 64, "NVIDIA H200")):
         assert table("calibration-paired", ours + other) == ["Not measured yet."]
 

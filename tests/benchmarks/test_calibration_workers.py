@@ -1,8 +1,11 @@
 """Sweeps in several processes: rows of one search stay together, and nobody overwrites another's records."""
 
+import os
 import subprocess
 import sys
+import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 import torch
@@ -64,3 +67,34 @@ def test_what_fails_in_a_process_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "sweep", fails)
     with pytest.raises(InputError, match="no such split"):
         module.sweep_in_processes([("cora", "gcn", "paper", None)], [0], tmp_path / "c.json", CPU, print)
+
+
+ORPHAN = """
+import os, sys, time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from dssgnn.benchmarks.calibration.workers import _begin
+if __name__ == "__main__":
+    pool = ProcessPoolExecutor(1, get_context("spawn"), _begin, (os.getpid(), 1))
+    print(pool.submit(os.getpid).result(), flush=True)
+    pool.submit(time.sleep, 60)
+    time.sleep(60)
+"""
+
+
+def test_workers_end_with_their_parent(tmp_path):
+    script = tmp_path / "orphan.py"
+    script.write_text(ORPHAN)
+    with subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True) as parent:
+        worker = int(parent.stdout.readline())
+        parent.kill()
+    for _ in range(100):
+        try:
+            os.kill(worker, 0)
+        except ProcessLookupError:
+            break
+        if Path(f"/proc/{worker}/stat").exists() and " Z " in Path(f"/proc/{worker}/stat").read_text():
+            break  # ended, and nobody has asked after it
+        time.sleep(0.1)
+    else:
+        pytest.fail(f"worker {worker} goes on without its parent")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, spread_of
+from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, same_but_for, spread_of
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.calibration.space import DSS_FAMILIES, dss_setup
 from dssgnn.benchmarks.markdown import markdown
@@ -26,6 +26,7 @@ _KINDS: tuple[tuple[str | None, bool, str], ...] = (
     ("joint", True, "predictive"),
     ("joint", False, "predictive"),
 )
+_COMPARED = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training")
 
 
 def _label(norm: str | None, joint_dropout: bool, objective: str) -> str:
@@ -55,14 +56,6 @@ def _setup(changed: dict[str, Any], dataset: str) -> Setup:
     return dss_setup({**start, **_RATES, **changed}, _EPOCHS, _PATIENCE)
 
 
-def _alike(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
-    """Whether two rows were measured on one device and differ in what is compared alone."""
-    first, second = (next(iter(side.values())) for side in (ours, theirs))
-    own = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training", "seeds")
-    configs = [{k: v for k, v in r.config.items() if k not in own} for r in (first, second)]
-    return first.device == second.device and configs[0] == configs[1]
-
-
 def _table(records: list[Record]) -> str:
     """Order 3 against order 0 under each norm, split by split; p-values are Holm's over a kind's datasets."""
     found = by_row(records, "calibration-ablation")
@@ -74,7 +67,7 @@ def _table(records: list[Record]) -> str:
                 found.get((dataset, "dss-gnn", label), {})
                 for label in (_label(norm, joint, objective), _control(norm))
             )
-            if len(ours) > 1 and ours.keys() == theirs.keys() and _alike(ours, theirs):
+            if len(ours) > 1 and ours.keys() == theirs.keys() and same_but_for(ours, theirs, _COMPARED):
                 scores = [[side[s].metrics["brier"] for s in sorted(ours)] for side in (ours, theirs)]
                 compared.append((dataset, ours, theirs, compare_paired(*scores)))
         corrected = holm([c.p_value for *_, c in compared])

@@ -10,8 +10,8 @@ from typing import Any
 from dssgnn.benchmarks.records import Record
 
 __all__ = [
-    "ABSENT", "CURVES", "Rows", "by_row", "mean_of", "printed_text", "published", "published_ablations", "spread",
-    "spread_of",
+    "ABSENT", "CURVES", "Rows", "by_row", "mean_of", "printed_text", "published", "published_ablations", "same_but_for",
+    "spread", "spread_of",
 ]  # fmt: skip
 
 ABSENT = "Not measured yet.\n"
@@ -56,6 +56,14 @@ def by_row(records: Iterable[Record], benchmark: str = "calibration", seed: int 
         key: max(sorted(runs.items()), key=lambda run: (len(run[1]), not run[0][0].startswith("cpu")))[1]
         for key, runs in sorted(found.items())
     }
+
+
+def same_but_for(one: dict[int, Record], other: dict[int, Record], names: Iterable[str] = ()) -> bool:
+    """Whether two rows are of one device and one configuration, but for what ``names`` and the seeds say."""
+    first, second = (next(iter(side.values())) for side in (one, other))
+    left_out = {*names, "seeds"}
+    configs = [{k: v for k, v in r.config.items() if k not in left_out} for r in (first, second)]
+    return first.device == second.device and configs[0] == configs[1]
 
 
 def mean_of(splits: dict[int, Record], key: str) -> float:

@@ -16,11 +16,12 @@ from dssgnn.benchmarks.calibration.space import (
     ARMS,
     PENALTY,
     TWINS,
-    Config,
+    best_shapes,
     breed,
     draw,
     dss_setup,
     shape_of,
+    text_of,
 )
 from dssgnn.benchmarks.records import Record, merge_records, read_records
 from dssgnn.benchmarks.tasks import nodes_and_direction, split_tasks
@@ -98,10 +99,8 @@ def search(
     for generation in range(1, b.generations + 1):
         trials = breed(arm, scored, b.children, b.rates, seed=generation)
         scored += rounds.scores(f"bred {generation}", trials, b.splits)
-    best: dict[str, dict[str, Any]] = {}
-    for config, _ in sorted(scored, key=lambda pair: pair[1]):
-        best.setdefault(_text(shape_of(config)), config)
-    final = rounds.scores("final", list(best.values())[: b.finalists], b.final_splits)
+    finalists = [dict(config) for config in best_shapes(scored)[: b.finalists]]
+    final = rounds.scores("final", finalists, b.final_splits)
     return min(final, key=lambda pair: pair[1])[0]
 
 
@@ -148,21 +147,21 @@ class _Rounds:
     ) -> list[tuple[dict[str, Any], float]]:
         """Every trial with its mean validation Brier; one that does not fit the device is infinitely bad, for good."""
         known = self._read(name)
-        missing = [config for config in trials if _text(config) not in known]
+        missing = [config for config in trials if text_of(config) not in known]
         for block in _blocks(missing, max(1, _MEMBERS // len(splits))):
             values = self._train(name, block, splits)
             for config, own in zip(block, values, strict=True):
-                known[_text(config)] = own
-            drawn = [_text(config) for config in trials]
+                known[text_of(config)] = own
+            drawn = [text_of(config) for config in trials]
             self._write(name, {t: known[t] for t in drawn if t in known}, splits)
-        return [(config, float(np.mean(known[_text(config)] or np.inf))) for config in trials]
+        return [(config, float(np.mean(known[text_of(config)] or np.inf))) for config in trials]
 
     def _train(self, name: str, block: list[dict[str, Any]], splits: tuple[int, ...]) -> list[list[float]]:
         b = self.budget
         length = (b.final_epochs, b.final_patience) if name == "final" else (b.epochs, b.patience)
         setups = [self.arm.setup(config, *length) for config in block]
         operator = setups[0].operator
-        key = _text({**operator, **setups[0].preparation, "splits": splits})
+        key = text_of({**operator, **setups[0].preparation, "splits": splits})
         if key not in self.tasks:
             self.tasks[key] = split_tasks(
                 self.dataset, splits, self.device, setups[0].preparation, **operator
@@ -198,7 +197,7 @@ class _Rounds:
             "families": arm.families, "rates": arm.rates, "orders": arm.orders, "budget": asdict(self.budget),
             "training": asdict(first.training), "seeds": [first.seed(split, 0) for split in range(10)],
         }  # fmt: skip
-        return hashlib.sha256(_text(declared).encode()).hexdigest()[:12]
+        return hashlib.sha256(text_of(declared).encode()).hexdigest()[:12]
 
     def _variant(self, name: str) -> str:
         return f"{self.row[1]}, {name} round"
@@ -211,7 +210,7 @@ class _Rounds:
         record = next((r for r in read_records(self.out) if r.key == key), None)
         if record is None or record.config["space"] != self._digest():
             return {}
-        return {_text(trial["config"]): trial["val_brier"] for trial in record.config["trials"]}
+        return {text_of(trial["config"]): trial["val_brier"] for trial in record.config["trials"]}
 
     def _write(self, name: str, known: dict[str, list[float]], splits: tuple[int, ...]) -> None:
         best = min((float(np.mean(values)) for values in known.values() if values), default=2.0)
@@ -232,11 +231,7 @@ def _blocks(missing: Iterable[dict[str, Any]], most: int) -> Iterable[list[dict[
     """Trials of one shape, at most so many at once."""
     groups: dict[str, list[dict[str, Any]]] = {}
     for config in missing:
-        groups.setdefault(_text(shape_of(config)), []).append(config)
+        groups.setdefault(text_of(shape_of(config)), []).append(config)
     for group in groups.values():
         for start in range(0, len(group), most):
             yield group[start : start + most]
-
-
-def _text(config: Config) -> str:
-    return json.dumps(config, sort_keys=True, default=list)

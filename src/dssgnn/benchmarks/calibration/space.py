@@ -14,7 +14,20 @@ from dssgnn.errors import InputError
 from dssgnn.nn import DSSGNN, Deterministic, make_encoder
 from dssgnn.training import ParameterGroup, TrainingConfig
 
-__all__ = ["ARMS", "PENALTY", "TWINS", "Arm", "Config", "Values", "breed", "draw", "dss_setup", "shape_of"]
+__all__ = [
+    "ARMS",
+    "PENALTY",
+    "TWINS",
+    "Arm",
+    "Config",
+    "Values",
+    "best_shapes",
+    "breed",
+    "draw",
+    "dss_setup",
+    "shape_of",
+    "text_of",
+]
 
 Config = Mapping[str, Any]
 Values = Mapping[str, tuple[Any, ...]]
@@ -273,24 +286,29 @@ def breed(
         seed: of the changes.
     """
     rng = np.random.default_rng(seed)
-    seen = {_text(shape_of(config)) for config, _ in scored}
-    best: dict[str, Config] = {}
-    for config, _ in sorted(scored, key=lambda pair: pair[1]):
-        best.setdefault(_text(shape_of(config)), config)
-    parents = list(best.values())
+    seen = {text_of(shape_of(config)) for config, _ in scored}
+    parents = best_shapes(scored)
     trials: list[dict[str, Any]] = []
     for i in range(children):
         parent = parents[min(max(0, i - 1), len(parents) - 1)]  # the best twice, the next ones once
         shape = shape_of(parent)
         changed = _changed(rng, arm, shape)
         for _ in range(1000):
-            if _text(changed) not in seen:
+            if text_of(changed) not in seen:
                 break
             changed = _changed(rng, arm, shape)
-        seen.add(_text(changed))
+        seen.add(text_of(changed))
         kept = {name: parent[name] for name in arm.rates}
         trials += [changed | own for own in _distinct(rng, arm.rates, rates, kept)]
     return trials
+
+
+def best_shapes(scored: Sequence[tuple[Config, float]]) -> list[Config]:
+    """Of every architecture its best trial, the best one first; less is better."""
+    best: dict[str, Config] = {}
+    for config, _ in sorted(scored, key=lambda pair: pair[1]):
+        best.setdefault(text_of(shape_of(config)), config)
+    return list(best.values())
 
 
 def _changed(rng: np.random.Generator, arm: Arm, shape: Config) -> dict[str, Any]:
@@ -337,5 +355,6 @@ def _pick(rng: np.random.Generator, values: Values) -> dict[str, Any]:
     return {name: each[rng.integers(len(each))] for name, each in values.items()}
 
 
-def _text(config: Config) -> str:
+def text_of(config: Config) -> str:
+    """A configuration as a key: the same text where it is the same, also when it was read from a file."""
     return json.dumps(config, sort_keys=True, default=list)

@@ -9,7 +9,15 @@ from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TAB
 from dssgnn.benchmarks.calibration.chaos_tables import TABLES as CHAOS_TABLES
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import TABLES as NORM_TABLES
-from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, mean_of, printed_text, published, spread
+from dssgnn.benchmarks.calibration.rows import (
+    ABSENT,
+    by_row,
+    mean_of,
+    printed_text,
+    published,
+    same_but_for,
+    spread,
+)
 from dssgnn.benchmarks.calibration.targets import distance, summary
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
@@ -18,6 +26,13 @@ from dssgnn.metrics import PairedComparison, compare_paired, holm
 __all__ = ["TABLES"]
 
 _OURS = ("dss-gnn", "best")
+_TWIN = (
+    "chaos_order",
+    "quadrature_size",
+    "logit_weight",
+    "arm",
+    "training",
+)  # what a twin of it has of its own
 
 # The rows that the paper prints, under which name, and the readout it prints of them: the mean logit's where it reads
 # that one.
@@ -147,10 +162,17 @@ def _compared(records: list[Record]) -> dict[tuple[str, str], list[_Comparison]]
             }
             if numbered:
                 one = next(iter(numbered.values()))
-                numbered = {s: pair for s, pair in numbered.items() if all(map(_same_row, pair, one))}
+                numbered = {
+                    seed: (ours, theirs)
+                    for seed, (ours, theirs) in numbered.items()
+                    if same_but_for(ours, one[0]) and same_but_for(theirs, one[1])
+                }
             # Of a searched row the first run of a split was looked at when it was chosen; the repetitions were not.
             runs = [pair for seed, pair in numbered.items() if seed] or list(numbered.values())
-            if not runs or (variant.startswith("twin") and not all(_twins(*pair) for pair in runs)):
+            if not runs or (
+                variant.startswith("twin")
+                and not all(same_but_for(ours, theirs, _TWIN) for ours, theirs in runs)
+            ):
                 continue
             splits = sorted(set.intersection(*(set(ours) for ours, _ in runs)))
             if len(splits) > 1:
@@ -187,21 +209,6 @@ def _targets(records: list[Record]) -> str:
         if variant in ("twin-p0", "twin-p0-penalty") and found
     }
     return summary(records, significant)
-
-
-def _same_row(one: dict[int, Record], other: dict[int, Record]) -> bool:
-    """Whether two repetitions are of one configuration."""
-    first, second = (next(iter(side.values())) for side in (one, other))
-    configs = [{k: v for k, v in r.config.items() if k != "seeds"} for r in (first, second)]
-    return configs[0] == configs[1]
-
-
-def _twins(ours: dict[int, Record], theirs: dict[int, Record]) -> bool:
-    """Whether two rows are of one search: the same device, and the same configuration but for the order."""
-    first, second = (next(iter(side.values())) for side in (ours, theirs))
-    own = ("chaos_order", "quadrature_size", "arm", "training", "seeds")
-    configs = [{k: v for k, v in r.config.items() if k not in own} for r in (first, second)]
-    return first.device == second.device and configs[0] == configs[1]
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {

@@ -1,6 +1,8 @@
 """A sweep in several processes: one GPU serves many small graphs at once, and every core its own."""
 
 import os
+import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -36,7 +38,7 @@ def sweep_in_processes(
         key = (row[0], searched_row(system)) if system in ARMS or system in TWINS else i
         groups.setdefault(key, []).append(row)
     threads = max(1, (os.cpu_count() or 1) // workers)
-    pool = ProcessPoolExecutor(workers, get_context("spawn"), torch.set_num_threads, (threads,))
+    pool = ProcessPoolExecutor(workers, get_context("spawn"), _begin, (os.getpid(), threads))
     with pool:
         jobs = [
             pool.submit(sweep, groups[key], splits, out, device, say, benchmark, seeds)
@@ -50,3 +52,15 @@ def sweep_in_processes(
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # what runs ends its rows, and they are kept
             raise
+
+
+def _begin(parent: int, threads: int) -> None:
+    """What a worker does first; it ends with its parent, also when that was killed."""
+    torch.set_num_threads(threads)
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)  # records are written whole or not at all
+
+    threading.Thread(target=watch, daemon=True).start()
