@@ -12,12 +12,15 @@ from dssgnn import DSSGNN
 from dssgnn.baselines.deep_ensemble import DeepEnsemble
 from dssgnn.benchmarks.calibration import Setup, measure, space, sweep
 from dssgnn.benchmarks.calibration import frame as run_module
+from dssgnn.benchmarks.calibration import plan as plan_module
 from dssgnn.benchmarks.calibration import search as search_module
+from dssgnn.benchmarks.calibration import trials as trials_module
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
 from dssgnn.benchmarks.calibration.plan import ablation_rows, asked_systems, known_systems
 from dssgnn.benchmarks.calibration.search import Budget, chosen, search
 from dssgnn.benchmarks.calibration.setup import seed_of_run
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row
+from dssgnn.benchmarks.calibration.trials import begin, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.commands import bench
 from dssgnn.benchmarks.presets import preset
 from dssgnn.benchmarks.records import read_records
@@ -124,14 +127,14 @@ def test_a_row_that_does_not_fit_is_left_out(tmp_path):
 
 
 def texts(trials):
-    return {json.dumps(space.shape_of(t), sort_keys=True) for t in trials}
+    return {json.dumps(shape_of(t), sort_keys=True) for t in trials}
 
 
 def bred(arm, generations, children=4):
     """Trials of an arm under made-up scores, generation after generation."""
-    scored = [(config, float(i)) for i, config in enumerate(space.draw(arm, 5, 2))]
+    scored = [(config, float(i)) for i, config in enumerate(draw(arm, 5, 2))]
     for seed in range(generations):
-        trials = space.breed(arm, scored, children, 2, seed)
+        trials = breed(arm, scored, children, 2, seed)
         scored += [(config, -float(len(scored) + i)) for i, config in enumerate(trials)]
     return [config for config, _ in scored]
 
@@ -140,7 +143,7 @@ def bred(arm, generations, children=4):
 def test_every_trial_builds_and_trains(row):
     (task,) = split_tasks("board", [0], CPU)
     arm = space.ARMS[row]
-    for config in [*space.draw(arm, 15, 1), *bred(arm, 2)]:
+    for config in [*draw(arm, 15, 1), *bred(arm, 2)]:
         made = arm.setup(config, 1, 1)
         with seeded(0):
             model = made.make(7, 2).double()
@@ -152,7 +155,7 @@ def test_every_trial_builds_and_trains(row):
 
 
 def test_draws_cover_the_space_and_are_the_same_for_every_order():
-    best, p0 = (space.draw(space.ARMS["dss-gnn", a], 600, 1) for a in ("best", "best-p0"))
+    best, p0 = (draw(space.ARMS["dss-gnn", a], 600, 1) for a in ("best", "best-p0"))
     orders = {"chaos_order", "quadrature_size"}
     assert [{k: v for k, v in c.items() if k not in orders} for c in best] == [
         {k: v for k, v in c.items() if k not in orders} for c in p0
@@ -170,39 +173,39 @@ def test_draws_cover_the_space_and_are_the_same_for_every_order():
 @pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
 def test_children_are_new_and_differ_from_a_parent_in_two_parameters(row):
     arm = space.ARMS[row]
-    scored = [(config, float(i)) for i, config in enumerate(space.draw(arm, 5, 2))]
-    trials = space.breed(arm, scored, 4, 2, seed=1)
-    assert trials == space.breed(arm, scored, 4, 2, seed=1) != space.breed(arm, scored, 4, 2, seed=2)
+    scored = [(config, float(i)) for i, config in enumerate(draw(arm, 5, 2))]
+    trials = breed(arm, scored, 4, 2, seed=1)
+    assert trials == breed(arm, scored, 4, 2, seed=1) != breed(arm, scored, 4, 2, seed=2)
     parents = [scored[2 * i][0] for i in (0, 0, 1, 2)]
     for i, parent in enumerate(parents):
         first, second = trials[2 * i : 2 * i + 2]
-        changed = {k for k in space.shape_of(parent) if first[k] != parent[k]} - {"quadrature_size"}
+        changed = {k for k in shape_of(parent) if first[k] != parent[k]} - {"quadrature_size"}
         assert len(changed) == 2
         assert "family" not in changed
         assert all(first[name] == parent[name] for name in arm.rates)
         assert any(second[name] != parent[name] for name in arm.rates)
-        assert space.shape_of(first) == space.shape_of(second)
-    shapes = [json.dumps(space.shape_of(t), sort_keys=True) for t in bred(arm, 6)[::2]]
+        assert shape_of(first) == shape_of(second)
+    shapes = [json.dumps(shape_of(t), sort_keys=True) for t in bred(arm, 6)[::2]]
     assert len(set(shapes)) == len(shapes)
 
 
 def test_an_order_that_is_not_there_has_no_objective_of_its_own():
     """At P=0 the quadrature's loss and the predictive one are the same: no child differs from its parent in that."""
     arm = space.ARMS["dss-gnn", "best-p0"]
-    for seed, config in enumerate(space.draw(arm, 100, 1)):
-        changed = space._changed(np.random.default_rng(seed), arm, space.shape_of(config))
+    for seed, config in enumerate(draw(arm, 100, 1)):
+        changed = trials_module._changed(np.random.default_rng(seed), arm, shape_of(config))
         assert {config["objective"], changed["objective"]} != {"predictive", "quadrature"}
 
 
 def test_direction_is_not_searched_where_there_is_none():
     arm = space.ARMS["dss-gnn", "best"]
     assert arm.on(True) is arm
-    assert {c["direction"] for c in space.draw(arm.on(False), 50, 1)} == {"both"}
-    assert {c["direction"] for c in space.draw(arm, 50, 1)} == {"both", "out"}
+    assert {c["direction"] for c in draw(arm.on(False), 50, 1)} == {"both"}
+    assert {c["direction"] for c in draw(arm, 50, 1)} == {"both", "out"}
     for rival in (("gcn-res", "tuned"), ("tfe-gnn", "tuned")):  # what `direction` is to ours
-        drawn = space.draw(space.ARMS[rival], 50, 1)
+        drawn = draw(space.ARMS[rival], 50, 1)
         assert {c["edges"] for c in drawn} == {None, "undirected"}
-        assert not any("edges" in c for c in space.draw(space.ARMS[rival].on(False), 50, 1))
+        assert not any("edges" in c for c in draw(space.ARMS[rival].on(False), 50, 1))
         undirected = next(c for c in drawn if c["edges"])
         assert space.ARMS[rival].setup(undirected, 1, 1).preparation == {"edges": "undirected"}
 
@@ -210,13 +213,13 @@ def test_direction_is_not_searched_where_there_is_none():
 @pytest.mark.parametrize("row", list(space.ARMS), ids=" ".join)
 def test_rates_of_a_shape_differ(row):
     arm = space.ARMS[row]
-    trials = space.draw(arm, 16, 3)
+    trials = draw(arm, 16, 3)
     for shape in range(16):
         rates = [name for name in arm.rates if name != "chaos_weight"]  # of which P = 0 knows nothing
         own = [tuple(t[name] for name in rates) for t in trials[3 * shape : 3 * shape + 3]]
         assert len(set(own)) == 3
     with pytest.raises(InputError, match="there are not 999 settings of lr, weight_decay"):
-        space.draw(arm, 1, 999)
+        draw(arm, 1, 999)
 
 
 @pytest.mark.parametrize(
@@ -225,6 +228,52 @@ def test_rates_of_a_shape_differ(row):
 def test_small_graphs_are_judged_on_more_splits(nodes, rounds, final):
     budget = Budget.of(nodes)
     assert (len(budget.splits), len(budget.final_splits)) == (rounds, final)
+
+
+def test_declared_starts_stand_in_for_breeding(tmp_path, monkeypatch):
+    tried = []
+
+    def told(setups, tasks, splits):
+        tried.append([made.config for made in setups])
+        best = setups[0].config["filter_orders"] == (4, 0) and setups[0].training.lr == 0.01
+        own = [TrainingResult(0, 0.1 if best else 0.3, [], 0.0, "epochs")]
+        return [[(task, None, own) for task in tasks] for _ in setups]
+
+    monkeypatch.setattr(search_module, "train_together", told)
+    for row in (("dss-gnn", "best"), ("dss-gnn", "best-p0")):
+        arm = space.ARMS[row].on(directed=False)
+        budget = replace(Budget.of(100), splits=(0,))
+        starts = begin(arm, budget.rates)
+        assert len(arm.starts) == budget.generations * budget.children
+        assert len({text_of(t) for t in starts}) == len(starts) == budget.rates * len(arm.starts)
+        assert {t["direction"] for t in starts} == {"both"}
+        assert {t["chaos_order"] for t in starts} == ({1, 3} if row[1] == "best" else {0})
+        tried.clear()
+        found = search("board", row, tmp_path / "s.json", CPU, budget)
+        assert texts(c for block in tried for c in block) == texts(
+            [*draw(arm, budget.shapes, budget.rates), *starts]
+        )
+        assert (found["family"], tuple(found["filter_orders"])) == ("filtered", (4, 0))  # no last round
+    orders = ("chaos_order", "quadrature_size")
+    best, p0 = (begin(space.ARMS["dss-gnn", name], 3) for name in ("best", "best-p0"))
+    assert [{k: v for k, v in t.items() if k not in orders} for t in best] == [
+        {k: v for k, v in t.items() if k not in orders} for t in p0
+    ]
+
+
+def test_a_choice_holds_on_other_devices(tmp_path, monkeypatch):
+    def told(setups, tasks, splits):
+        own = [TrainingResult(0, 0.2, [], 0.0, "epochs")]
+        return [[(task, None, own) for task in tasks] for _ in setups]
+
+    out, row = tmp_path / "s.json", ("gcn-res", "tuned")
+    budget = Budget(shapes=2, rates=2, generations=0, splits=(0,), finalists=1, final_splits=(0,))
+    with monkeypatch.context() as patch:
+        patch.setattr(search_module, "train_together", told)
+        patch.setattr(search_module, "place_of", lambda device: "a GPU")
+        found = search("board", row, out, CPU, budget)
+    monkeypatch.setattr(search_module, "train_together", None)  # everything is on record
+    assert search("board", row, out, CPU, budget) == found
 
 
 def test_a_block_that_does_not_fit_is_halved(tmp_path, monkeypatch):
@@ -262,6 +311,7 @@ def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeyp
         families={"every": {**family, "hidden_channels": (8,)}},
         rates={**space.DSS_RATES, "lr": (0.01, 1e-6)},
         setup=double,
+        starts=(),
     )
     monkeypatch.setitem(space.ARMS, row, small)
     monkeypatch.setattr(run_module, "evaluate", None)  # nobody may look at a test part
@@ -395,6 +445,24 @@ def test_command_runs_a_row(tmp_path, monkeypatch):
     assert {(r.method, r.variant, r.split) for r in read_records(out)} == {
         ("gpr-gnn", "paper", s) for s in (0, 1)
     }
+
+
+def test_no_splits_are_a_choice_without_a_test(tmp_path, monkeypatch):
+    asked = []
+
+    def choose(graph, system, *others, **options):
+        asked.append((graph, *system))
+        return setup()
+
+    monkeypatch.setattr(plan_module, "chosen", choose)
+    monkeypatch.setattr(run_module, "evaluate", None)  # nobody may look at a test part
+    out = tmp_path / "calibration.json"
+    words = ["--methods", "gcn-res", "--variants", "tuned", "--datasets", "texas", "--splits", "0"]
+    CliRunner().invoke(
+        bench, ["calibration", *words, "--device", "cpu", "--out", str(out)], catch_exceptions=False
+    )
+    assert asked == [("texas", "gcn-res", "tuned")]
+    assert not out.exists()
 
 
 def test_command_says_that_there_are_no_graphs(tmp_path, monkeypatch):

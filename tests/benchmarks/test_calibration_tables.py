@@ -284,5 +284,19 @@ def repeated(records, seed):
     return [replace(record, seed=seed) for record in records]
 
 
+def test_what_was_chosen_and_how_well_it_was_judged():
+    config = {
+        "family": "deep",
+        "num_layers": 3,
+        "norm": None,
+        "chaos_order": 0,
+        "logit_weight": 0.0,
+        "lr": 0.01,
+    }
+    own = [replace(r, config=config) for r in rows("dss-gnn", "best-p0", [0.2, 0.4], val_brier=0.25)]
+    lines = table("calibration-chosen", own + rows("gcn", "paper", [0.2], val_brier=0.1))
+    assert lines[2:] == ["| cora | dss-gnn | best-p0 | deep, layers 3, P = 0 | 0.2500 | 0.3000 | +0.0500 |"]
+
+
 def test_nothing_measured():
     assert all(make([]) == "Not measured yet.\n" for _, make in TABLES.values())

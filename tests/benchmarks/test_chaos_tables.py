@@ -62,10 +62,10 @@ def test_pairs_differ_in_the_order_alone():
 def test_tables():
     assert TABLES["chaos-datasets"][1](RECORDS).splitlines()[2] == "| cora | 1/2 | +0.0000 | 0/1 | +0.1000 |"
     assert TABLES["chaos-objectives"][1](RECORDS).splitlines()[2:] == [
-        "| brier | 1 | 2 | 1/1 | -0.1000 | 0/1 | +0.1000 |",
-        "| brier | 3 | 4 | 0/1 | +0.1000 | – | – |",
+        "| drawn | brier | 1 | 2 | 1/1 | -0.1000 | 0/1 | +0.1000 |",
+        "| drawn | brier | 3 | 4 | 0/1 | +0.1000 | – | – |",
     ]
-    assert "| every | None |" in TABLES["chaos-families"][1](RECORDS)
+    assert "| drawn | every | None |" in TABLES["chaos-families"][1](RECORDS)
     assert TABLES["chaos-datasets"][1]([]) == "Not measured yet.\n"
 
 

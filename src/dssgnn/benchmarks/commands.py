@@ -160,7 +160,10 @@ def calibration(
     variants: Annotated[
         str, typer.Option(help="Variants, separated by commas, or all but 'default'; --rows lists them.")
     ] = "default",
-    splits: Annotated[str, typer.Option(help="How many splits (10), or a range of them (5-9).")] = "10",
+    splits: Annotated[
+        str,
+        typer.Option(help="How many splits (10), or a range of them (5-9); 0 searches and tests nothing."),
+    ] = "10",
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     seed: Annotated[int, typer.Option(help="Of everything random in the variant 'default'.")] = 0,
     search: Annotated[

@@ -20,12 +20,19 @@ class Pair(NamedTuple):
         config: the one with the order.
         ours: its mean validation Brier score.
         control: that of the same configuration at order 0.
+        declared: whether somebody had found it good before, and it was not drawn.
     """
 
     dataset: str
     config: dict[str, Any]
     ours: float
     control: float
+    declared: bool = False
+
+    @property
+    def origin(self) -> str:
+        """Where the configuration came from, in a word."""
+        return "declared" if self.declared else "drawn"
 
     @property
     def penalised(self) -> bool:
@@ -34,21 +41,21 @@ class Pair(NamedTuple):
 
 
 def paired_trials(records: Iterable[Record]) -> list[Pair]:
-    """Every trial of the first round of ``best`` beside the trial of ``best-p0`` that differs in the order alone."""
-    trials: dict[tuple[str, str, str, str], dict[str, tuple[dict[str, Any], float]]] = {}
+    """Every drawn or declared trial of ``best`` beside the trial of ``best-p0`` that differs in the order alone."""
+    trials: dict[tuple[str, str, str, str, str], dict[str, tuple[dict[str, Any], float]]] = {}
     for record in records:
         name, _, round_of = record.variant.partition(", ")
-        if record.method == "dss-gnn" and round_of == "first round":
+        if record.method == "dss-gnn" and round_of in ("first round", "starts round"):
             length = json.dumps([record.config["budget"], record.config["splits"]])
-            trials[record.setting, record.device, length, name] = {
+            trials[record.setting, record.device, length, round_of, name] = {
                 _without_order(trial["config"]): (trial["config"], statistics.fmean(trial["val_brier"]))
                 for trial in record.config["trials"]
                 if trial["val_brier"]
             }
     return [
-        Pair(dataset, config, ours, others[key][1])
-        for (dataset, device, length, name), found in sorted(trials.items())
-        if name == "best" and (others := trials.get((dataset, device, length, "best-p0")))
+        Pair(dataset, config, ours, others[key][1], round_of == "starts round")
+        for (dataset, device, length, round_of, name), found in sorted(trials.items())
+        if name == "best" and (others := trials.get((dataset, device, length, round_of, "best-p0")))
         for key, (config, ours) in found.items()
         if key in others
     ]
@@ -60,10 +67,10 @@ def _without_order(config: dict[str, Any]) -> str:
     )
 
 
-def _table(records: list[Record], heads: list[str], key: Callable[[Pair], tuple[str, ...]]) -> str:
+def _table(pairs: Iterable[Pair], heads: list[str], key: Callable[[Pair], tuple[str, ...]]) -> str:
     """Pairs by a key: how often the order wins, and by how much, without a penalty on the logits and with it."""
     groups: dict[tuple[str, ...], tuple[list[float], list[float]]] = {}
-    for pair in paired_trials(records):
+    for pair in pairs:
         groups.setdefault(key(pair), ([], []))[pair.penalised].append(pair.ours - pair.control)
     rows = []
     for name, differences in sorted(groups.items()):
@@ -83,25 +90,22 @@ def _table(records: list[Record], heads: list[str], key: Callable[[Pair], tuple[
 
 
 def _by_dataset(records: list[Record]) -> str:
-    return _table(records, ["dataset"], lambda pair: (pair.dataset,))
+    return _table(paired_trials(records), ["dataset"], lambda pair: (pair.dataset,))
 
 
 def _by_objective(records: list[Record]) -> str:
-    return _table(
-        records,
-        ["objective", "P", "S"],
-        lambda pair: (
-            pair.config["objective"],
-            str(pair.config["chaos_order"]),
-            str(pair.config["quadrature_size"]),
-        ),
-    )
+    def key(pair: Pair) -> tuple[str, ...]:
+        own = tuple(str(pair.config[name]) for name in ("objective", "chaos_order", "quadrature_size"))
+        return (pair.origin, *own)
+
+    return _table(paired_trials(records), ["trials", "objective", "P", "S"], key)
 
 
 def _by_family(records: list[Record]) -> str:
-    return _table(
-        records, ["family", "norm"], lambda pair: (pair.config["family"], str(pair.config.get("norm")))
-    )
+    def key(pair: Pair) -> tuple[str, ...]:
+        return pair.origin, pair.config["family"], str(pair.config.get("norm"))
+
+    return _table(paired_trials(records), ["trials", "family", "norm"], key)
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {

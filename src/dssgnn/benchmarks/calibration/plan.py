@@ -68,11 +68,11 @@ def asked_graphs(datasets: str) -> list[str]:
 
 
 def asked_splits(splits: str) -> list[int]:
-    """``10`` for the first ten, ``5-9`` for those."""
+    """``10`` for the first ten, ``5-9`` for those, ``0`` for none: then a search chooses and no more."""
     first, dash, last = splits.partition("-")
     if first.isdecimal() and (last.isdecimal() or not dash):
         numbers = list(range(int(first), int(last) + 1) if dash else range(int(first)))
-        if numbers:
+        if numbers or not dash:
             return numbers
     raise InputError(f"--splits takes a number (10) or a range (5-9), got {splits!r}")
 

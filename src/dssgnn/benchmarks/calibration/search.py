@@ -12,17 +12,8 @@ import torch
 
 from dssgnn.benchmarks.calibration.frame import place_of, train_together
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import (
-    ARMS,
-    PENALTY,
-    TWINS,
-    best_shapes,
-    breed,
-    draw,
-    dss_setup,
-    shape_of,
-    text_of,
-)
+from dssgnn.benchmarks.calibration.space import ARMS, PENALTY, TWINS, dss_setup
+from dssgnn.benchmarks.calibration.trials import begin, best_shapes, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.records import Record, merge_records, read_records
 from dssgnn.benchmarks.tasks import nodes_and_direction, split_tasks
 from dssgnn.training import NodeTask
@@ -43,12 +34,13 @@ class Budget:
     Attributes:
         shapes: architectures of the first round.
         rates: settings of the training, for each.
-        generations: rounds of architectures bred from the best so far.
+        generations: rounds of architectures bred from the best so far; an arm with declared starts tries those.
         children: architectures of such a round.
         splits: whose validation Brier decides in these rounds.
         epochs: of these rounds.
         patience: of these rounds.
-        finalists: configurations, of different architectures, that are trained longer in the last round.
+        finalists: configurations, of different architectures, that are trained longer in a last round; with none, the
+            best so far is chosen.
         final_splits: of the last round.
         final_epochs: of the last round.
         final_patience: of the last round.
@@ -68,9 +60,14 @@ class Budget:
 
     @classmethod
     def of(cls, num_nodes: int) -> "Budget":
-        """Thousands of validation nodes judge well in few splits, and take longer; a few dozen need all splits."""
+        """Thousands of validation nodes judge well in few splits, and take longer.
+
+        A few dozen need all splits, and patience: there the best epoch may come after hundreds without a better one.
+        """
         if num_nodes < 1000:
-            return cls(splits=tuple(range(10)))
+            return cls(
+                rates=2, splits=tuple(range(10)), epochs=1000, patience=200, finalists=0, final_patience=200
+            )
         if num_nodes > 5000:
             return cls(splits=(0,), final_splits=(0, 1, 2), epochs=400, patience=80)
         return cls()
@@ -86,8 +83,8 @@ def search(
 ) -> dict[str, Any]:
     """Choose the configuration of ``row`` for a dataset by the mean validation Brier over the splits.
 
-    A first round of architectures that are the same for every arm of a space, then rounds of architectures like the
-    best so far, then long runs of a few.
+    A first round of architectures that are the same for every arm of a space, then declared ones or rounds of
+    architectures like the best so far, then long runs of a few.
 
     One configuration serves all splits, as in the paper; the validation nodes of one split are largely test nodes of
     others, so their labels are seen by the choice, if not by any training. The test parts are not read. Every trial is
@@ -96,9 +93,13 @@ def search(
     rounds = _Rounds(dataset, row, budget, out, device, say)
     b, arm = rounds.budget, rounds.arm
     scored = rounds.scores("first", draw(arm, b.shapes, b.rates), b.splits)
-    for generation in range(1, b.generations + 1):
+    if arm.starts:
+        scored += rounds.scores("starts", begin(arm, b.rates), b.splits)
+    for generation in range(1, 1 if arm.starts else b.generations + 1):
         trials = breed(arm, scored, b.children, b.rates, seed=generation)
         scored += rounds.scores(f"bred {generation}", trials, b.splits)
+    if not b.finalists:
+        return dict(min(scored, key=lambda pair: pair[1])[0])
     finalists = [dict(config) for config in best_shapes(scored)[: b.finalists]]
     final = rounds.scores("final", finalists, b.final_splits)
     return min(final, key=lambda pair: pair[1])[0]
@@ -205,11 +206,14 @@ class _Rounds:
     def _read(self, name: str) -> dict[str, list[float]]:
         if not self.out.exists():
             return {}
-        method, place = self.row[0], place_of(self.device)
-        key = (_BENCHMARK, self.dataset, method, self._variant(name), None, 0, place)
-        record = next((r for r in read_records(self.out) if r.key == key), None)
-        if record is None or record.config["space"] != self._digest():
+        key = (_BENCHMARK, self.dataset, self.row[0], self._variant(name), None, 0)
+        found = [
+            r for r in read_records(self.out) if r.key[:-1] == key and r.config["space"] == self._digest()
+        ]
+        if not found:
             return {}
+        # A choice holds wherever it was made; that of this device comes first.
+        record = max(found, key=lambda r: (r.device == place_of(self.device), len(r.config["trials"])))
         return {text_of(trial["config"]): trial["val_brier"] for trial in record.config["trials"]}
 
     def _write(self, name: str, known: dict[str, list[float]], splits: tuple[int, ...]) -> None:

@@ -1,39 +1,33 @@
 """The declared spaces from which tuned rows are drawn: DSS-GNN's `best`, its controls, and its strongest rivals."""
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 from torch import nn
 
 from dssgnn.baselines import TFE_PRESETS
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.errors import InputError
 from dssgnn.nn import DSSGNN, Deterministic, make_encoder
 from dssgnn.training import ParameterGroup, TrainingConfig
 
 __all__ = [
     "ARMS",
+    "OBJECTIVES",
     "PENALTY",
+    "RATES",
     "TWINS",
     "Arm",
     "Config",
     "Values",
-    "best_shapes",
-    "breed",
-    "draw",
     "dss_setup",
-    "shape_of",
-    "text_of",
 ]
 
 Config = Mapping[str, Any]
 Values = Mapping[str, tuple[Any, ...]]
 
 # What may differ between members of one block: numbers of the training, not what is computed.
-_RATES = ("lr", "weight_decay", "chaos_weight", "logit_weight", "coefficient_lr")
+RATES = ("lr", "weight_decay", "chaos_weight", "logit_weight", "coefficient_lr")
 _OPERATOR = ("direction", "self_loops", "normalization")
 
 # Each family is an architecture with its own ranges; draws go through them in turn. One value a parameter is drawn, a
@@ -115,7 +109,7 @@ DSS_FAMILIES: dict[str, Values] = {
         "self_loops": (False, True),
     },
 }
-_OBJECTIVES = ("quadrature", "predictive", "brier")
+OBJECTIVES = ("quadrature", "predictive", "brier")
 # The order and its quadrature; at P=0 every quadrature is the same.
 _ORDERS = ((3, 4), (1, 2), (5, 6))
 DSS_RATES: Values = {
@@ -125,6 +119,29 @@ DSS_RATES: Values = {
     "logit_weight": (0.0, 0.0, 0.001, 0.01),  # for both arms: it is no control of the other
     "coefficient_lr": (None, None, 0.1),
 }
+
+# What earlier trials on validation data found good somewhere (docs/chaos_axis.md): a family's first values but for
+# these, rates among them; ``order`` counts in `_ORDERS`. They stand in for rounds of breeding, as many.
+DSS_STARTS: tuple[Config, ...] = (
+    {"family": "every", "objective": "predictive", "coefficient_lr": 0.1},
+    {"family": "every", "norm": None, "filter_init": "highpass", "lr": 0.05},
+    {"family": "filtered", "filter_orders": (4, 0), "weight_init": "published"},
+    {
+        "family": "last", "hidden_channels": 128, "filter_orders": (4, 4), "filter_init": "flat", "self_loops": True,
+        "objective": "predictive",
+    },
+    {
+        "family": "first", "filter_init": "flat", "self_loops": False, "lr": 0.005, "logit_weight": 0.01,
+        "coefficient_lr": 0.1,
+    },
+    {
+        "family": "first", "num_layers": 1, "hidden_channels": 64, "filter_orders": (16, 16), "dropout": 0.0,
+        "self_loops": False, "direction": "out", "objective": "brier", "order": 1, "weight_decay": 0.0,
+        "coefficient_lr": 0.1,
+    },
+    {"family": "deep", "hidden_channels": 128, "lr": 0.005, "order": 1},
+    {"family": "deep", "num_layers": 3, "weight_decay": 0.0, "order": 1},
+)  # fmt: skip
 
 GCN_FAMILIES: dict[str, Values] = {
     "gcn-res": {
@@ -153,7 +170,7 @@ PENALTY = 0.001
 
 def dss_setup(config: Config, epochs: int, patience: int) -> Setup:
     """A configuration of DSS-GNN; at order 0 the weight of the chaos energy acts on nothing."""
-    others = (*_OPERATOR, *_RATES, "objective", "family")
+    others = (*_OPERATOR, *RATES, "objective", "family")
     network = {k: v for k, v in config.items() if k not in others}
     width = network.pop("hidden_channels")
 
@@ -173,7 +190,7 @@ def _encoder_setup(name: str, groups: tuple[str, ...] = ()) -> Callable[[Config,
     """An encoder whose parameters ``groups`` are its filters' coefficients."""
 
     def setup(config: Config, epochs: int, patience: int) -> Setup:
-        others = (*_RATES, "objective", "hidden_channels", "edges", "family")
+        others = (*RATES, "objective", "hidden_channels", "edges", "family")
         options = {k: v for k, v in config.items() if k not in others}
 
         def make(in_channels: int, classes: int) -> nn.Module:
@@ -215,12 +232,14 @@ class Arm:
         rates: ranges of the numbers it is trained with.
         setup: ``setup(config, epochs, patience)``.
         orders: ``(P, S)``; none where there is no chaos axis.
+        starts: configurations to try beside drawn ones.
     """
 
     families: Mapping[str, Values]
     rates: Values
     setup: Callable[[Config, int, int], Setup]
     orders: tuple[tuple[int, int], ...] = ()
+    starts: tuple[Config, ...] = ()
 
     def on(self, directed: bool) -> "Arm":
         """The same without draws that an undirected graph does not notice."""
@@ -234,7 +253,7 @@ class Arm:
 
 
 # By method and variant. DSS-GNN's two differ in nothing but the order: the same first draws, and as many.
-_DSS = Arm(DSS_FAMILIES, DSS_RATES, dss_setup, _ORDERS)
+_DSS = Arm(DSS_FAMILIES, DSS_RATES, dss_setup, _ORDERS, DSS_STARTS)
 _TFE_RATES: Values = {**_PLAIN_RATES, "coefficient_lr": (None, 0.1)}
 _TFE_GROUPS = ("*_filter", "*branch_weights")
 ARMS: dict[tuple[str, str], Arm] = {
@@ -246,115 +265,3 @@ ARMS: dict[tuple[str, str], Arm] = {
 
 # What is not searched: the winner of ``best`` with nothing but its order changed, and with a penalty on its logits.
 TWINS = (("dss-gnn", "twin-p0"), ("dss-gnn", "twin-p0-penalty"))
-
-
-def draw(arm: Arm, shapes: int, rates: int, seed: int = 0) -> list[dict[str, Any]]:
-    """The first trials of an arm: ``shapes`` architectures with ``rates`` settings of the training each.
-
-    Every family begins with its first values; the others are drawn.
-
-    Example:
-        >>> best = ARMS["dss-gnn", "best"]
-        >>> draw(best, 2, 3) == draw(best, 4, 3)[:6]
-        True
-    """
-    rng = np.random.default_rng(seed)
-    families = list(arm.families.items())
-    trials = []
-    for i in range(shapes):
-        name, values = families[i % len(families)]
-        config = _pick(rng, values) if i >= len(families) else {k: each[0] for k, each in values.items()}
-        if arm.orders:
-            # Drawn alike for every arm, however many orders it has.
-            order, objective = rng.integers(2**31, size=2) if i >= len(families) else (0, 0)
-            config["chaos_order"], config["quadrature_size"] = arm.orders[order % len(arm.orders)]
-            config["objective"] = _OBJECTIVES[objective % len(_OBJECTIVES)]
-        trials += [{"family": name, **config, **own} for own in _distinct(rng, arm.rates, rates)]
-    return trials
-
-
-def breed(
-    arm: Arm, scored: Sequence[tuple[Config, float]], children: int, rates: int, seed: int
-) -> list[dict[str, Any]]:
-    """Architectures like the best so far, with two parameters changed each, under its rates and others.
-
-    Args:
-        arm: whose ranges.
-        scored: every trial so far with its score, of which less is better.
-        children: how many architectures.
-        rates: settings of the training, for each.
-        seed: of the changes.
-    """
-    rng = np.random.default_rng(seed)
-    seen = {text_of(shape_of(config)) for config, _ in scored}
-    parents = best_shapes(scored)
-    trials: list[dict[str, Any]] = []
-    for i in range(children):
-        parent = parents[min(max(0, i - 1), len(parents) - 1)]  # the best twice, the next ones once
-        shape = shape_of(parent)
-        changed = _changed(rng, arm, shape)
-        for _ in range(1000):
-            if text_of(changed) not in seen:
-                break
-            changed = _changed(rng, arm, shape)
-        seen.add(text_of(changed))
-        kept = {name: parent[name] for name in arm.rates}
-        trials += [changed | own for own in _distinct(rng, arm.rates, rates, kept)]
-    return trials
-
-
-def best_shapes(scored: Sequence[tuple[Config, float]]) -> list[Config]:
-    """Of every architecture its best trial, the best one first; less is better."""
-    best: dict[str, Config] = {}
-    for config, _ in sorted(scored, key=lambda pair: pair[1]):
-        best.setdefault(text_of(shape_of(config)), config)
-    return list(best.values())
-
-
-def _changed(rng: np.random.Generator, arm: Arm, shape: Config) -> dict[str, Any]:
-    """Two of an architecture's parameters set to other values; order and objective are such parameters too."""
-    values: dict[str, tuple[Any, ...]] = dict(arm.families[shape["family"]])
-    if arm.orders:
-        values["order"], values["objective"] = arm.orders, _OBJECTIVES
-        if not shape["chaos_order"]:  # two of them are one
-            values["objective"] = ("brier",) if shape["objective"] != "brier" else ("predictive",)
-    now = dict(shape) | {"order": (shape.get("chaos_order"), shape.get("quadrature_size"))}
-    others = {name: [v for v in dict.fromkeys(each) if v != now[name]] for name, each in values.items()}
-    able = [name for name, each in others.items() if each]
-    for name in rng.choice(able, size=min(2, len(able)), replace=False):
-        now[str(name)] = others[str(name)][rng.integers(len(others[str(name)]))]
-    order = now.pop("order")
-    return now | ({"chaos_order": order[0], "quadrature_size": order[1]} if arm.orders else {})
-
-
-def _distinct(
-    rng: np.random.Generator, values: Values, count: int, first: Config | None = None
-) -> list[dict[str, Any]]:
-    """Settings that differ from each other, ``first`` among them where it is given."""
-    drawn: dict[tuple[Any, ...], dict[str, Any]] = {}
-
-    def add(own: Config) -> None:
-        # Also where there is no chaos energy to weigh.
-        drawn.setdefault(tuple(v for k, v in own.items() if k != "chaos_weight"), dict(own))
-
-    if first is not None:
-        add(first)
-    for _ in range(1000):
-        if len(drawn) >= count:
-            return list(drawn.values())
-        add(_pick(rng, values))
-    raise InputError(f"there are not {count} settings of {', '.join(values)} to draw")
-
-
-def shape_of(config: Config) -> dict[str, Any]:
-    """What configurations must share to be trained as one block."""
-    return {k: v for k, v in config.items() if k not in _RATES}
-
-
-def _pick(rng: np.random.Generator, values: Values) -> dict[str, Any]:
-    return {name: each[rng.integers(len(each))] for name, each in values.items()}
-
-
-def text_of(config: Config) -> str:
-    """A configuration as a key: the same text where it is the same, also when it was read from a file."""
-    return json.dumps(config, sort_keys=True, default=list)

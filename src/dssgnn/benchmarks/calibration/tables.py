@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TABLES
 from dssgnn.benchmarks.calibration.chaos_tables import TABLES as CHAOS_TABLES
+from dssgnn.benchmarks.calibration.chosen_table import TABLES as CHOSEN_TABLES
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import TABLES as NORM_TABLES
 from dssgnn.benchmarks.calibration.rows import (
@@ -218,6 +219,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     "calibration": ("calibration.json", _systems),
     "calibration-agreement": ("calibration.json", _agreement),
     "calibration-paired": ("calibration.json", _paired),
+    **CHOSEN_TABLES,
     **ABLATION_TABLES,
     **CHAOS_TABLES,
     **NORM_TABLES,

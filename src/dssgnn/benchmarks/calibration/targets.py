@@ -119,7 +119,7 @@ def _seconds(rows: Rows) -> list[list[str]]:
         return []
     slowest = max(taken, key=lambda name: sum(taken[name]))
     text = f"{sum(taken[slowest]):.0f} s ({slowest}, {len(taken[slowest])} graphs)"
-    what = "the slowest system on its graphs, up to 14 others on the GPU beside it, a search not counted"
+    what = "the slowest system on its graphs, all seeds, up to 16 others on the GPU beside it, a search not counted"
     return [[what, "600 s", text]]
 
 
