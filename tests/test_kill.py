@@ -32,8 +32,18 @@ def start(graph: Path, out: Path, epochs: int, *words: str) -> subprocess.Popen[
     command += [*SETTINGS, *words]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_interrupts,
     )
+
+
+def heed_interrupts() -> None:
+    """A suite that a shell runs in the background is told to ignore them, and what it starts with it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def finish(process: subprocess.Popen[str]) -> tuple[str, str]:
