@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from dssgnn.baselines.published_dss import PublishedDSS, published_operators
+from dssgnn.baselines.published_dss import PublishedDSS
 from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator, SparseFeatures
+from dssgnn.graph.pair import published_operators
 from dssgnn.training import (
     NodeTask,
     ParameterGroup,

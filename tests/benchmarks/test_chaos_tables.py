@@ -1,7 +1,10 @@
 """Trials of the search, paired by configuration."""
 
+from dataclasses import replace
+
 from dssgnn.benchmarks.calibration.chaos_tables import paired_trials
 from dssgnn.benchmarks.calibration.norms import _control, norm_rows
+from dssgnn.benchmarks.calibration.space import PENALTY
 from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.records import Record
 
@@ -81,24 +84,39 @@ def measured(label, values, dataset="cora"):
 
 def test_norms_are_compared_with_the_same_norm_at_order_0():
     rows = norm_rows()
-    assert len(rows) == 9
+    assert len(rows) == 11
     for label, make in rows.items():
         config = make("cora").config
         assert f"P={config['chaos_order']}, " in label
         assert make("cora").training.epochs == 300
         control = rows[_control(config["norm"])]("cora").config
+        if "logit_weight" in config:
+            assert config.pop("logit_weight") == PENALTY
+            assert label.endswith(", penalty")
+            assert make("cora").training.logit_weight == PENALTY
         differ = {name for name in config if config[name] != control[name]}
         allowed = {"chaos_order", "quadrature_size", "objective", "joint_dropout"}
         assert differ <= allowed | ({"norm"} if config["norm"] == "joint" else set())
     records = [
         *measured("start, P=0, batch norm", [0.3, 0.4]),
+        *measured("start, P=0, batch norm, penalty", [0.1, 0.4]),
         *measured("start, P=0, no norm", [0.1, 0.1]),
         *measured("start, P=3, joint norm, quadrature", [0.2, 0.2]),
         *measured("start, P=3, no norm, predictive", [0.1]),  # not yet all splits
         *measured("start, P=0, batch norm", [0.3], "texas"),
         *measured("start, P=3, joint norm, quadrature", [0.2], "texas"),  # one split says nothing
     ]
-    (line,) = TABLES["chaos-norms"][1](records).splitlines()[2:]
-    assert line.startswith("| joint | quadrature | cora | 0.3500 ± 0.0500 | 0.2000 ± 0.0000 | -0.1500 |")
-    assert line.endswith("| 0.500 | 2/2 | 0.50 ± 0.00 |")
+    line, penalised = TABLES["chaos-norms"][1](records).splitlines()[2:]
+    assert line.startswith(
+        "| joint | quadrature | none | cora | 0.3500 ± 0.0500 | 0.2000 ± 0.0000 | -0.1500 |"
+    )
+    assert line.endswith("| 0.500 | 2/2 | 1 | 0.50 ± 0.00 |")
+    assert "| penalty | cora | 0.2500 ± 0.1500 |" in penalised
+    again = [
+        replace(r, seed=1, metrics={**r.metrics, "brier": r.metrics["brier"] + 0.1}) for r in records[:2]
+    ]
+    again += [replace(r, seed=1) for r in records[6:8]]
+    (line, _) = TABLES["chaos-norms"][1]([*records, *again]).splitlines()[2:]
+    assert "| -0.2000 |" in line
+    assert "| 2/2 | 2 |" in line  # two runs a split
     assert TABLES["chaos-norms"][1]([]) == "Not measured yet.\n"

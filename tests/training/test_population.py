@@ -451,3 +451,19 @@ def test_a_frozen_population(way, task):
     with pytest.raises(InputError, match="no parameter that requires a gradient"):
         fit_population(models, [task] * 2, [CONFIG] * 2, way=way)
     assert all(own_storage(model) for model in models)
+
+
+@pytest.mark.parametrize("way", ["threads", "block"])
+def test_scores_of_every_validation_node(way, task):
+    """Their mean after every epoch is the score of the history, padded parts or not; nobody else gets any."""
+    tasks = splits(task)
+    models = [dss(seed) for seed in range(3)]
+    results = fit_population(
+        models, tasks, [replace(CONFIG, epochs=6, patience=2)] * 3, way=way, node_scores=True
+    )
+    for result, own in zip(results, tasks, strict=True):
+        assert result.node_scores.shape == (len(result.history), int(own.val_mask.sum()))
+        expected = [row["val_brier"] for row in result.history]
+        assert result.node_scores.mean(dim=1).tolist() == pytest.approx(expected, abs=1e-12)
+    (alone,) = fit_population([dss(0)], tasks[:1], [replace(CONFIG, epochs=2)], way=way)
+    assert alone.node_scores is None

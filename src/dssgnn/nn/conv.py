@@ -1,5 +1,6 @@
 """`DSSConv`: one layer on both spectral axes."""
 
+import math
 from typing import Literal
 
 import torch
@@ -7,6 +8,7 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator, OperatorCache
+from dssgnn.graph.filter import Basis
 from dssgnn.nn.init import WeightInit, init_weight
 from dssgnn.nn.linear import linear
 from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
@@ -14,9 +16,10 @@ from dssgnn.spectral import exact_size, initial_filters, projection_tables, reso
 from dssgnn.spectral.chebyshev import FilterInit
 from dssgnn.validation import check_choice, check_count
 
-__all__ = ["Branches", "DSSConv"]
+__all__ = ["Branches", "DSSConv", "Operators"]
 
 Branches = Literal["sum", "concat"]
+Operators = GraphOperator | tuple[GraphOperator, GraphOperator]
 
 
 class DSSConv(nn.Module):
@@ -48,9 +51,12 @@ class DSSConv(nn.Module):
         filter_init: the response that the filters start from (`dssgnn.spectral.initial_filters`).
         weight_init: ``"glorot"``, or ``"published"`` for the authors' non-zero mean.
         branches: ``"sum"``, or ``"concat"`` to keep low and high apart through ``W``, then ``[2d, d']``.
+        filter_basis: ``"chebyshev"`` (the paper), or ``"monomial"`` for powers of :math:`\hat A`.
+        filter_scale: what the filters' start is multiplied by.
 
     Shapes:
-        - input: ``h [N, P+1, d]`` and a `GraphOperator` (or ``edge_index [2, E]``, ``edge_weight [E]``)
+        - input: ``h [N, P+1, d]`` and a `GraphOperator` (or ``edge_index [2, E]``, ``edge_weight [E]``); a network also
+          gives its layers a pair of them, for the low-pass and for the high-pass branch
         - output: ``[N, P+1, d']``
 
     Example:
@@ -74,6 +80,8 @@ class DSSConv(nn.Module):
         filter_init: FilterInit = "lowpass",
         weight_init: WeightInit = "glorot",
         branches: Branches = "sum",
+        filter_basis: Basis = "chebyshev",
+        filter_scale: float = 1.0,
     ) -> None:
         super().__init__()
         self.in_channels = check_count(in_channels, "in_channels", minimum=1)
@@ -84,6 +92,11 @@ class DSSConv(nn.Module):
             raise InputError(f"filter_orders must be two degrees (K_lp, K_hp), got {filter_orders!r}")
         low, high = (check_count(k, "filter_orders") for k in filter_orders)
         check_choice(branches, Branches, "branches")
+        check_choice(filter_basis, Basis, "filter_basis")
+        if not (isinstance(filter_scale, (int, float)) and 0 < filter_scale < math.inf):
+            raise InputError(f"filter_scale must be positive, got {filter_scale!r}")
+        self.filter_basis: Basis = filter_basis
+        self.filter_scale = float(filter_scale)
         self.filter_orders = (low, high)
         self.quadrature_size = resolve_size(quadrature_size, chaos_order, gate_order)
         self.activation = resolve_activation(activation)
@@ -104,8 +117,8 @@ class DSSConv(nn.Module):
     def reset_parameters(self) -> None:
         """Start again: filters by name, gates 0.7 and 0.3, weights drawn, bias zero."""
         low, high = initial_filters(self.filter_init, self.filter_orders)
-        self.low_coefficients.copy_(low)
-        self.high_coefficients.copy_(high)
+        self.low_coefficients.copy_(low * self.filter_scale)
+        self.high_coefficients.copy_(high * self.filter_scale)
         for gates, start in ((self.low_gates, 0.7), (self.high_gates, 0.3)):
             gates.zero_()
             gates[:, 0] = start
@@ -129,13 +142,13 @@ class DSSConv(nn.Module):
         """Whether ``W`` is applied before the filter, which it commutes with: on the narrower side."""
         return self.branches == "sum" and self.out_channels <= self.in_channels
 
-    def propagate(self, h: Tensor, operator: GraphOperator) -> Tensor:
+    def propagate(self, h: Tensor, operator: Operators) -> Tensor:
         """Everything of the layer but a ``W`` that comes first; ``h`` is ``[N, P+1, out]`` then, else ``in``."""
         return self.activate(self.filter(h, operator))
 
-    def filter(self, h: Tensor, operator: GraphOperator) -> Tensor:
+    def filter(self, h: Tensor, operator: Operators) -> Tensor:
         """The graph axis, and a ``W`` that comes after it: ``U [N, M, out]``, with random gates both branches apart."""
-        u = operator.filter(h, self._coefficients())  # [N, R, P+1, d]
+        u = self._filtered(h, operator)  # [N, R, P+1, d]
         if u.dtype == torch.float64:
             u = u.to(self.weight.dtype)  # a float64 operator (weights from numpy, say) serves a float32 model
         if self.branches == "concat":
@@ -152,15 +165,25 @@ class DSSConv(nn.Module):
             return u  # evaluating and projecting a polynomial that the rule integrates gives it back
         return evaluate_activate_project(u, *self._tables(u.device), self.activation, self.bias)
 
+    def _filtered(self, h: Tensor, operator: Operators) -> Tensor:
+        """Both branches, ``R = 2``, or their sum: one recurrence for both where they share an operator."""
+        apart, basis = self.gate_order > 0 or self.branches == "concat", self.filter_basis
+        coefficients = self._coefficients()  # [2, P+1, K+1]
+        if isinstance(operator, GraphOperator):
+            return operator.filter(h, coefficients if apart else coefficients.sum(dim=0, keepdim=True), basis)
+        u = torch.cat(
+            [op.filter(h, c[None], basis) for op, c in zip(operator, coefficients, strict=True)], dim=1
+        )
+        return u if apart else u.sum(dim=1, keepdim=True)
+
     def _coefficients(self) -> Tensor:
-        """Filter coefficients ``[R, P+1, K+1]``; constant gates are folded into them."""
+        """Filter coefficients of both branches, ``[2, P+1, K+1]``; constant gates are folded into them."""
         terms = max(self.filter_orders) + 1
         low = nn.functional.pad(self.low_coefficients, (0, terms - self.low_coefficients.numel()))
         high = nn.functional.pad(self.high_coefficients, (0, terms - self.high_coefficients.numel()))
         if self.gate_order:
             return torch.stack([low, high])[:, None].expand(2, self.chaos_order + 1, terms)
-        folded = torch.stack([self.low_gates * low, self.high_gates * high])  # [2, P+1, K+1]
-        return folded if self.branches == "concat" else folded.sum(dim=0, keepdim=True)
+        return torch.stack([self.low_gates * low, self.high_gates * high])
 
     def _tables(self, device: torch.device) -> tuple[Tensor, Tensor]:
         """Evaluation ``[S, M]``, random gates in it, and projection ``[P+1, S]``."""

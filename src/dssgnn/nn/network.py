@@ -9,7 +9,9 @@ from torch import Tensor, nn
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
-from dssgnn.nn.conv import Branches, DSSConv
+from dssgnn.graph.filter import Basis
+from dssgnn.graph.pair import published_operators
+from dssgnn.nn.conv import Branches, DSSConv, Operators
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import WeightInit, init_weight
@@ -62,6 +64,10 @@ class DSSGNN(nn.Module):
         filter_init: the response that the filters start from.
         weight_init: ``"glorot"``, or ``"published"`` for the authors' non-zero mean.
         branches: ``"sum"`` or ``"concat"`` in the first layer of ``propagation="first"``.
+        filter_basis: of the polynomials, ``"chebyshev"`` (the paper) or ``"monomial"``.
+        filter_scale: what the filters' start is multiplied by.
+        eta: gives the branches the authors' two operators in place of the graph's one: ``"sym"`` of
+            `published_operators`, with this exponent of the degrees in the high-pass branch.
 
     Example:
         >>> model = DSSGNN(5, 16, 3)
@@ -97,6 +103,9 @@ class DSSGNN(nn.Module):
         filter_init: FilterInit = "lowpass",
         weight_init: WeightInit = "glorot",
         branches: Branches = "sum",
+        filter_basis: Basis = "chebyshev",
+        filter_scale: float = 1.0,
+        eta: float | None = None,
     ) -> None:
         super().__init__()
         self.in_channels = check_count(in_channels, "in_channels", minimum=1)
@@ -129,6 +138,11 @@ class DSSGNN(nn.Module):
             )
         self.dropout, self.input_dropout, self.lift_dropout = dropout, input_dropout, lift_dropout
         self.joint_dropout = joint_dropout
+        if eta is not None and (
+            isinstance(eta, bool) or not isinstance(eta, (int, float)) or not -1 <= eta <= 0
+        ):
+            raise InputError(f"eta must be None or in [-1, 0], got {eta!r}")
+        self.eta = eta
 
         layer: _LayerOptions = {
             "quadrature_size": self.quadrature_size,
@@ -139,6 +153,8 @@ class DSSGNN(nn.Module):
             "filter_orders": filter_orders,
             "gate_order": gate_order,
             "filter_init": filter_init,
+            "filter_basis": filter_basis,
+            "filter_scale": filter_scale,
         }
         self.lift = _Lift(in_channels, hidden_channels, chaos_order, lift, weight_init)
         activated = num_layers - 1 if readout == "filtered" else num_layers
@@ -209,7 +225,9 @@ class DSSGNN(nn.Module):
         expected = self.lift.weight.dtype
         if x.dtype != expected and not torch.is_autocast_enabled(x.device.type):
             raise InputError(f"x is {x.dtype}, but the model is {expected}; use x.to({expected})")
-        operator = self._operator(graph, x)
+        operator: Operators = self._operator(graph, x)
+        if self.eta is not None:
+            operator = published_operators(cast(GraphOperator, operator), "sym", self.eta)
         x = drop_features(x, self.input_dropout, self.training)
         first = cast(DSSConv | _ChaosLinear, self.layers[0])
         # Nothing stands between the lift and the first W: their product is taken once, on the weights.
@@ -258,6 +276,8 @@ class _SpectralOptions(TypedDict):
     filter_orders: tuple[int, int]
     gate_order: int
     filter_init: FilterInit
+    filter_basis: Basis
+    filter_scale: float
 
 
 class _Lift(nn.Module):
@@ -320,7 +340,7 @@ class _ChaosLinear(nn.Module):
 
     weight_first = True  # as in `DSSConv`: nothing has to come before ``W``
 
-    def filter(self, h: Tensor, graph: GraphOperator) -> Tensor:
+    def filter(self, h: Tensor, graph: Operators) -> Tensor:
         """Nothing to do on a graph."""
         return h
 

@@ -19,7 +19,7 @@ __all__ = [
     "monomial_to_chebyshev",
 ]
 
-FilterInit = Literal["lowpass", "highpass", "flat", "published"]
+FilterInit = Literal["lowpass", "highpass", "flat", "published", "halves"]
 
 
 def chebyshev_basis(x: Tensor, degree: int) -> Tensor:
@@ -58,10 +58,10 @@ def frequency_response(coefficients: Tensor, frequencies: Tensor, lambda_max: fl
 def initial_filters(kind: FilterInit, degrees: tuple[int, int]) -> tuple[Tensor, Tensor]:
     r"""Coefficients that the low-pass and high-pass branches start from.
 
-    All four satisfy :math:`G_{lp} + G_{hp} = I` where the degrees agree. ``"lowpass"`` falls from 1 at
+    The first four satisfy :math:`G_{lp} + G_{hp} = I` where the degrees agree. ``"lowpass"`` falls from 1 at
     frequency 0, ``"highpass"`` is its mirror image, ``"flat"`` starts with the identity and an empty second
     branch, ``"published"`` is the authors' start, :math:`c_k = 2^{-k}`, which *rises* with frequency on
-    :math:`\tilde L`.
+    :math:`\tilde L`. ``"halves"`` is the start of their other two variants: :math:`c_0 = 1, c_k = 1/2` in both.
 
     Args:
         kind: the name of the response.
@@ -77,6 +77,9 @@ def initial_filters(kind: FilterInit, degrees: tuple[int, int]) -> tuple[Tensor,
     check_choice(kind, FilterInit, "filter_init")
     low_degree, high_degree = degrees
     powers = torch.arange(max(degrees) + 1, dtype=torch.float64)
+    if kind == "halves":
+        start = (1 + (powers == 0).double()) / 2
+        return start[: low_degree + 1].clone(), start[: high_degree + 1].clone()
     if kind == "flat":
         low = (powers == 0).double()
     else:

@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 import torch
 from torch import Tensor, nn
 
-from dssgnn.metrics.calibration import METRICS
 from dssgnn.nn.dropout import drawing_alone
 from dssgnn.training.config import TrainingConfig
 from dssgnn.training.epoch import Epoch
@@ -28,11 +27,15 @@ class Crew:
     generators: Sequence[torch.Generator] = ()
 
     def __init__(
-        self, models: Sequence[nn.Module], tasks: Sequence[NodeTask], configs: Sequence[TrainingConfig]
+        self,
+        models: Sequence[nn.Module],
+        tasks: Sequence[NodeTask],
+        configs: Sequence[TrainingConfig],
+        node_scores: bool = False,
     ) -> None:
         self.models, self.config, self.device = list(models), configs[0], tasks[0].x.device
         self._epochs = [
-            Epoch(Single(model, config), [task], [config])
+            Epoch(Single(model, config), [task], [config], node_scores=node_scores)
             for model, task, config in zip(models, tasks, configs, strict=True)
         ]
         self._active = [True] * len(self._epochs)
@@ -51,13 +54,14 @@ class Crew:
                     self._threads, initializer=torch.set_num_threads, initargs=(1,)
                 )
             self._phase = phase
-        rows = torch.full((len(self._epochs), 1 + len(METRICS)), torch.nan, dtype=torch.float64)
+        columns = max(epoch.columns for epoch in self._epochs)
+        rows = torch.full((len(self._epochs), columns), torch.nan, dtype=torch.float64)
         chosen = [i for i, active in enumerate(self._active) if active]
         results = (
             map(self._in_turn, chosen) if self._pool is None else self._pool.map(self._in_thread, chosen)
         )
         for i, row in zip(chosen, results, strict=True):
-            rows[i] = row
+            rows[i, : len(row)] = row
         return rows
 
     def _in_turn(self, member: int) -> Tensor:

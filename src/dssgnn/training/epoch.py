@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.expansion import LogitDistribution
-from dssgnn.metrics.calibration import METRICS, metric_values
+from dssgnn.metrics.calibration import METRICS, brier_by_node, metric_values
 from dssgnn.scores import propagate, propagation_operator
 from dssgnn.training.config import MONITORS, MarginTerm, TrainingConfig
 from dssgnn.training.members import Block, Single
@@ -25,9 +25,11 @@ __all__ = ["Epoch", "Margin"]
 class Epoch:
     """Train every member by one step; give the loss and the validation metrics, ``[B, 1 + len(METRICS)]``.
 
-    Nothing here reads a value back, so it can be recorded as a CUDA graph.
+    Nothing here reads a value back, so it can be recorded as a CUDA graph. With ``node_scores`` the Brier score of
+    every validation node follows in each row, padded as `Part.stack` pads.
 
     Attributes:
+        columns: numbers in a row.
         best: the weights of every member's best epoch so far, ``[B, ...]`` each.
         best_value: their monitored values ``[B]``, infinite before the first.
         active: ``[B]``; the best weights of a member that is not stay as they are.
@@ -39,12 +41,15 @@ class Epoch:
         tasks: Sequence[NodeTask],
         configs: Sequence[TrainingConfig],
         margin: "Margin | None" = None,
+        node_scores: bool = False,
     ) -> None:
         task, config = tasks[0], configs[0]
         self.members, self.task, self.config, self.margin = members, task, config, margin
         self.autocast = _use_bf16(config, task.x.device)
         self.train = Part.stack([task.train_mask for task in tasks])
         self.val = Part.stack([task.val_mask for task in tasks])
+        self.node_scores = node_scores
+        self.columns = 1 + len(METRICS) + (self.val.nodes.size(1) if node_scores else 0)
         # Left out where nobody has it: 0 times an energy that overflows would not be 0.
         self.weights = {
             name: torch.tensor(weights, dtype=task.x.dtype, device=task.x.device)
@@ -122,7 +127,11 @@ class Epoch:
     def _metrics(self, model: Any, part: Part) -> Tensor:
         expansion: LogitDistribution = model(self.task.x, self.task.graph)
         chosen = expansion.map(lambda z: z.index_select(0, part.nodes))
-        return metric_values(chosen, self.task.y.index_select(0, part.nodes), part.weight)
+        y = self.task.y.index_select(0, part.nodes)
+        values = metric_values(chosen, y, part.weight)
+        if not self.node_scores:
+            return values
+        return torch.cat([values, brier_by_node(chosen.predictive().double(), y)])
 
     def _choose(self, rows: Tensor) -> None:
         loss, value = rows[:, 0], rows[:, self.column]

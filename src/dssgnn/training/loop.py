@@ -37,6 +37,8 @@ class TrainingResult:
         history: one dict an epoch: ``epoch``, ``loss`` and every validation metric as ``val_...``.
         seconds: wall time of this call.
         stopped: ``"patience"`` or ``"epochs"``; a member of a population may also have ``"diverged"``.
+        node_scores: the Brier score of every validation node after every epoch, ``[epochs, n]``, where
+            `fit_population` was asked for it.
     """
 
     best_epoch: int
@@ -44,6 +46,7 @@ class TrainingResult:
     history: list[dict[str, float]] = field(repr=False)
     seconds: float
     stopped: str
+    node_scores: Tensor | None = field(default=None, repr=False)
 
 
 def fit(
@@ -148,10 +151,13 @@ def run(
         before, phase = phase, getattr(models[0], "warming_up", None)
         if isinstance(step, Captured) and phase != before:
             step.reset()
-        for i, (loss, *metrics) in enumerate(step().tolist()):  # the only transfer of an epoch
+        for i, (loss, *values) in enumerate(step().tolist()):  # the only transfer of an epoch
             if not stopped[i]:
+                metrics, scores = values[: len(METRICS)], values[len(METRICS) :]
                 row = {"epoch": float(number), "loss": loss}
                 row |= {f"val_{name}": value for name, value in zip(METRICS, metrics, strict=True)}
+                if scores:
+                    states[i].node_scores.append(scores)
                 stopped[i] = "" if math.isfinite(loss) else "diverged"
                 _record(states[i], row, config)
                 after_epoch(i, row)

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from types import BuiltinFunctionType, FunctionType
 from typing import Any, Literal
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.training.config import TrainingConfig
@@ -33,6 +34,7 @@ def fit_population(
     configs: Sequence[TrainingConfig],
     *,
     way: Way = "auto",
+    node_scores: bool = False,
     on_epoch: Callable[[dict[str, float]], None] | None = None,
 ) -> list[TrainingResult]:
     """Train models of one structure on one graph together; each ends as `fit` alone would leave it.
@@ -57,6 +59,7 @@ def fit_population(
         configs: one a model. They may differ in ``seed``, ``lr``, ``weight_decay``, ``chaos_weight``,
             ``logit_weight`` and the numbers of ``groups``.
         way: ``"block"``, ``"threads"``, or the one for the device.
+        node_scores: keep the Brier score of every validation node after every epoch in the results.
         on_epoch: called with the newest row of each member's history and its number, an integer, as ``member``.
 
     Raises:
@@ -84,11 +87,11 @@ def fit_population(
             way = "block" if tasks[0].x.is_cuda else "threads"
         epoch: Epoch | Crew
         if way == "threads":
-            epoch = Crew(models, tasks, configs)
+            epoch = Crew(models, tasks, configs, node_scores)
         elif len(models) > 1:
-            epoch = Epoch(Block(models, configs), tasks, configs)
+            epoch = Epoch(Block(models, configs), tasks, configs, node_scores=node_scores)
         else:  # a plain run: any model will do, vmap or not
-            epoch = Epoch(Single(models[0], configs[0]), tasks, configs)
+            epoch = Epoch(Single(models[0], configs[0]), tasks, configs, node_scores=node_scores)
         states = [RunState() for _ in models]
 
         def after_epoch(member: int, row: dict[str, float]) -> None:
@@ -108,9 +111,14 @@ def fit_population(
             state.history,
             seconds,
             reason,
+            _without_padding(state, task) if node_scores else None,
         )
-        for state, reason in zip(states, stopped, strict=True)
+        for state, reason, task in zip(states, stopped, tasks, strict=True)
     ]
+
+
+def _without_padding(state: RunState, task: NodeTask) -> Tensor:
+    return torch.tensor(state.node_scores, dtype=torch.float64)[:, : int(task.val_mask.sum())]
 
 
 def _check(models: list[nn.Module], tasks: list[NodeTask], configs: list[TrainingConfig]) -> None:

@@ -26,6 +26,7 @@ class RunState:
         best_value: that value; ``None`` before the first epoch.
         best_weights: the model's state at that epoch, or at the start.
         history: one dict of numbers an epoch.
+        node_scores: of a population that was asked for them, one list an epoch; no checkpoint holds them.
         task: the fingerprint of what it is trained on.
     """
 
@@ -34,6 +35,7 @@ class RunState:
     best_value: float | None = None
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     history: list[dict[str, float]] = field(default_factory=list)
+    node_scores: list[list[float]] = field(default_factory=list)
     task: str = ""
 
     def save(
@@ -115,7 +117,7 @@ class RunState:
                 torch.cuda.set_rng_state(parts["random"][f"cuda{i}"], i)
         device = next(iter(model.state_dict().values())).device
         best = {name: value.to(device) for name, value in parts["best"].items()}
-        return cls(meta["epoch"], meta["best_epoch"], meta["best_value"], best, meta["history"], task)
+        return cls(meta["epoch"], meta["best_epoch"], meta["best_value"], best, meta["history"], task=task)
 
 
 def _check_same_config(path: Path | str, stored: dict[str, Any], config: TrainingConfig) -> None:

@@ -1,17 +1,18 @@
 """Which norm lets a chaos order help: the search's first configuration under each, with an order and without."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+import statistics
 from functools import partial
 from typing import Any
 
 from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, same_but_for, spread_of
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import DSS_FAMILIES, dss_setup
+from dssgnn.benchmarks.calibration.space import DSS_FAMILIES, PENALTY, dss_setup
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import compare_paired, holm
 
-__all__ = ["TABLES", "norm_rows"]
+__all__ = ["JOINT", "TABLES", "norm_rows"]
 
 _EPOCHS, _PATIENCE = 300, 60
 _RATES = {"lr": 0.01, "weight_decay": 5e-4, "chaos_weight": 0.0, "coefficient_lr": None}
@@ -26,7 +27,16 @@ _KINDS: tuple[tuple[str | None, bool, str], ...] = (
     ("joint", True, "predictive"),
     ("joint", False, "predictive"),
 )
-_COMPARED = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training")
+JOINT = _KINDS[4:6]  # what the pages claim anything for
+_COMPARED = (
+    "chaos_order",
+    "quadrature_size",
+    "norm",
+    "joint_dropout",
+    "objective",
+    "training",
+    "logit_weight",
+)
 
 
 def _label(norm: str | None, joint_dropout: bool, objective: str) -> str:
@@ -34,18 +44,25 @@ def _label(norm: str | None, joint_dropout: bool, objective: str) -> str:
     return f"start, P=3, {norm or 'no'} norm{drop}, {objective}"
 
 
-def _control(norm: str | None) -> str:
-    return f"start, P=0, {'batch' if norm else 'no'} norm"
+def _control(norm: str | None, penalised: bool = False) -> str:
+    return f"start, P=0, {'batch' if norm else 'no'} norm{', penalty' if penalised else ''}"
 
 
-def norm_rows() -> dict[str, Callable[[str], Setup]]:
-    """A setup for each dataset, by variant: P=3 in every kind, and P=0 without a norm and with batch norm."""
+def norm_rows(kinds: Sequence[tuple[str | None, bool, str]] = _KINDS) -> dict[str, Callable[[str], Setup]]:
+    """A setup for each dataset, by variant: P=3 in every kind, and P=0 under the norms of these kinds.
+
+    P=0 comes twice, the second time with `PENALTY` on its squared logits.
+    """
     zero = {"chaos_order": 0, "quadrature_size": 1, "objective": "predictive"}
     three = {"chaos_order": 3, "quadrature_size": 4}
     rows: dict[str, Callable[[str], Setup]] = {
-        _control(norm): partial(_setup, {**zero, "norm": norm}) for norm in (None, "batch")
+        _control(norm, weight > 0): partial(
+            _setup, {**zero, "norm": norm, **({"logit_weight": weight} if weight else {})}
+        )
+        for norm in dict.fromkeys("batch" if norm else None for norm, _, _ in kinds)
+        for weight in (0.0, PENALTY)
     }
-    for norm, joint, objective in _KINDS:
+    for norm, joint, objective in kinds:
         changed = {**three, "norm": norm, "joint_dropout": joint, "objective": objective}
         rows[_label(norm, joint, objective)] = partial(_setup, changed)
     return rows
@@ -57,33 +74,45 @@ def _setup(changed: dict[str, Any], dataset: str) -> Setup:
 
 
 def _table(records: list[Record]) -> str:
-    """Order 3 against order 0 under each norm, split by split; p-values are Holm's over a kind's datasets."""
-    found = by_row(records, "calibration-ablation")
-    rows = []
+    """Order 3 against order 0 under each norm, split by split, means of the seeds that both have.
+
+    P-values are Holm's over the datasets of one line of comparison.
+    """
+    found = [by_row(records, "calibration-ablation", seed) for seed in sorted({r.seed or 0 for r in records})]
+    datasets = sorted({dataset for rows in found for dataset, _, _ in rows})
+    lines = []
     for norm, joint, objective in _KINDS:
-        compared = []
-        for dataset in dict.fromkeys(dataset for dataset, _, _ in found):
-            ours, theirs = (
-                found.get((dataset, "dss-gnn", label), {})
-                for label in (_label(norm, joint, objective), _control(norm))
-            )
-            if len(ours) > 1 and ours.keys() == theirs.keys() and same_but_for(ours, theirs, _COMPARED):
-                scores = [[side[s].metrics["brier"] for s in sorted(ours)] for side in (ours, theirs)]
-                compared.append((dataset, ours, theirs, compare_paired(*scores)))
-        corrected = holm([c.p_value for *_, c in compared])
-        for (dataset, ours, theirs, c), p in zip(compared, corrected, strict=True):
-            scores_text = [spread_of(theirs, "brier"), spread_of(ours, "brier"), f"{c.difference:+.4f}"]
-            interval = f"{c.low:+.4f} to {c.high:+.4f}"
-            energy = spread_of(ours, "chaos_energy", digits=2)
-            kind = (norm or "none") + ("" if joint else ", dropout by order")
-            rows.append(
-                [kind, objective, dataset, *scores_text, interval, f"{p:.3f}", f"{c.wins}/{c.count}", energy]
-            )
+        for penalised in (False, True):
+            labels = _label(norm, joint, objective), _control(norm, penalised)
+            compared = []
+            for dataset in datasets:
+                pairs = [
+                    tuple(rows.get((dataset, "dss-gnn", label), {}) for label in labels) for rows in found
+                ]
+                pairs = [(o, t) for o, t in pairs if len(o) > 1 and o.keys() == t.keys()]
+                pairs = [pair for pair in pairs if same_but_for(*pair, _COMPARED)]
+                if pairs:
+                    ours, theirs = (
+                        [_mean(side, s) for s in sorted(side[0])] for side in zip(*pairs, strict=True)
+                    )
+                    compared.append((dataset, len(pairs), pairs[0], compare_paired(ours, theirs)))
+            corrected = holm([c.p_value for *_, c in compared])
+            for (dataset, seeds, (ours, theirs), c), p in zip(compared, corrected, strict=True):
+                kind = (norm or "none") + ("" if joint else ", dropout by order")
+                against = "penalty" if penalised else "none"
+                scores = [spread_of(theirs, "brier"), spread_of(ours, "brier"), f"{c.difference:+.4f}"]
+                test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
+                energy = spread_of(ours, "chaos_energy", digits=2)
+                lines.append([kind, objective, against, dataset, *scores, *test, energy])
     header = [
-        "norm", "objective", "dataset", "P=0", "P=3", "difference", "95 % interval", "p (Holm)", "splits won",
-        "chaos energy",
+        "norm", "objective", "control's penalty", "dataset", "P=0", "P=3", "difference", "95 % interval", "p (Holm)",
+        "splits won", "runs a split", "chaos energy",
     ]  # fmt: skip
-    return markdown(header, rows) if rows else ABSENT
+    return markdown(header, lines) if lines else ABSENT
+
+
+def _mean(runs: Sequence[dict[int, Record]], split: int) -> float:
+    return statistics.fmean(run[split].metrics["brier"] for run in runs)
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {"chaos-norms": ("calibration.json", _table)}

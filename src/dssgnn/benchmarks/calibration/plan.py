@@ -9,7 +9,7 @@ import torch
 
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
-from dssgnn.benchmarks.calibration.norms import norm_rows
+from dssgnn.benchmarks.calibration.norms import JOINT, norm_rows
 from dssgnn.benchmarks.calibration.search import chosen
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.calibration.space import ARMS, TWINS
@@ -103,7 +103,11 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     """Ablations of the presets ``base``, each on the graphs that the paper has it for, and of norms on all."""
     if base not in ("published", "paper"):
         raise InputError(f"--base must be published or paper, got {base!r}")
-    known = [*ABLATIONS, "start-norms"]
+    ours = {
+        "start-norms": norm_rows(),
+        "start-joint": norm_rows(JOINT),
+    }  # of the search's start, whatever the base
+    known = [*ABLATIONS, *ours]
     given = known if asked == "all" else asked.split(",")
     for name in given:
         if name not in known:
@@ -112,17 +116,18 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     rows = [
         (graph, "dss-gnn", label, partial(make, graph))
         for name in given
-        if name != "start-norms"
+        if name not in ours
         for graph in graphs
         if graph in datasets_of(name, variant)
         for label, make in ablation(name, variant).items()
     ]
-    if "start-norms" in given:  # of the search's start, whatever the base
-        rows += [
-            (graph, "dss-gnn", label, partial(make, graph))
-            for graph in graphs
-            for label, make in norm_rows().items()
-        ]
+    rows += [
+        (graph, "dss-gnn", label, partial(make, graph))
+        for name in given
+        if name in ours
+        for graph in graphs
+        for label, make in ours[name].items()
+    ]
     if not rows:
         raise InputError(f"the paper has no such ablation of {', '.join(graphs)}")
     return cast(list[SweepRow], rows)
