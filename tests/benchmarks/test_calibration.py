@@ -485,7 +485,8 @@ def test_command_lists_its_rows():
 
 def test_norms_are_compared_on_every_graph():
     rows = ablation_rows("start-norms", "published", ["cora", "texas"])
-    assert len(rows) == 18
+    assert len(rows) == 22
+    assert len(ablation_rows("start-joint", "published", ["cora"])) == 4
     (task,) = split_tasks("board", [0], CPU)
     for _, _, _, make in rows[:9]:
         made = make()

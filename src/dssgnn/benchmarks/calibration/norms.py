@@ -1,7 +1,7 @@
 """Which norm lets a chaos order help: the search's first configuration under each, with an order and without."""
 
-from collections.abc import Callable, Sequence
 import statistics
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -87,23 +87,28 @@ def _table(records: list[Record]) -> str:
             compared = []
             for dataset in datasets:
                 pairs = [
-                    tuple(rows.get((dataset, "dss-gnn", label), {}) for label in labels) for rows in found
+                    (ours, theirs)
+                    for rows in found
+                    if (ours := rows.get((dataset, "dss-gnn", labels[0])))
+                    and (theirs := rows.get((dataset, "dss-gnn", labels[1])))
+                    and ours.keys() == theirs.keys()
+                    and len(ours) > 1
+                    and same_but_for(ours, theirs, _COMPARED)
                 ]
-                pairs = [(o, t) for o, t in pairs if len(o) > 1 and o.keys() == t.keys()]
-                pairs = [pair for pair in pairs if same_but_for(*pair, _COMPARED)]
                 if pairs:
-                    ours, theirs = (
-                        [_mean(side, s) for s in sorted(side[0])] for side in zip(*pairs, strict=True)
-                    )
-                    compared.append((dataset, len(pairs), pairs[0], compare_paired(ours, theirs)))
+                    scores = [
+                        [_mean([pair[side] for pair in pairs], split) for split in sorted(pairs[0][0])]
+                        for side in (0, 1)
+                    ]
+                    compared.append((dataset, len(pairs), *pairs[0], compare_paired(*scores)))
             corrected = holm([c.p_value for *_, c in compared])
-            for (dataset, seeds, (ours, theirs), c), p in zip(compared, corrected, strict=True):
+            for (dataset, seeds, ours, theirs, c), p in zip(compared, corrected, strict=True):
                 kind = (norm or "none") + ("" if joint else ", dropout by order")
                 against = "penalty" if penalised else "none"
-                scores = [spread_of(theirs, "brier"), spread_of(ours, "brier"), f"{c.difference:+.4f}"]
+                texts = [spread_of(theirs, "brier"), spread_of(ours, "brier"), f"{c.difference:+.4f}"]
                 test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
                 energy = spread_of(ours, "chaos_energy", digits=2)
-                lines.append([kind, objective, against, dataset, *scores, *test, energy])
+                lines.append([kind, objective, against, dataset, *texts, *test, energy])
     header = [
         "norm", "objective", "control's penalty", "dataset", "P=0", "P=3", "difference", "95 % interval", "p (Holm)",
         "splits won", "runs a split", "chaos energy",
