@@ -222,6 +222,41 @@ def test_rates_of_a_shape_differ(row):
         draw(arm, 1, 999)
 
 
+def test_starts_may_have_options_that_nobody_draws():
+    trials = begin(space.ARMS["dss-gnn", "best"], 12, 2)
+    own, drawn = (t for t in trials if t.get("eta") == -0.3)
+    assert (own["filter_basis"], own["filter_init"], own["num_layers"]) == ("monomial", "halves", 2)
+    assert (own["coefficient_lr"], own["logit_weight"], own["chaos_order"]) == (0.1, 0.003, 5)
+    assert drawn["logit_weight"] in space.DSS_RATES["logit_weight"]
+    slow = next(t for t in trials if t.get("coefficient_decay") is not None)
+    (group,) = space.dss_setup(slow, 5, 5).training.groups
+    assert (group.lr, group.weight_decay) == (0.001, 0.0)
+    (group,) = space.dss_setup(own, 5, 5).training.groups
+    assert (group.lr, group.weight_decay) == (0.1, 0.05)
+    for trial in trials:  # each of them is a network
+        space.dss_setup(trial, 5, 5).make(7, 2)
+
+
+def test_trials_of_a_smaller_space_are_not_run_again(tmp_path, monkeypatch):
+    """What a trial's score depends on is its configuration and how it was run, not what else was declared."""
+    ran = []
+
+    def told(setups, tasks, splits, node_scores):
+        ran.extend(made.config for made in setups)
+        own = [TrainingResult(0, 0.2, [], 0.0, "epochs")]
+        return [[(task, None, own) for task in tasks] for _ in setups]
+
+    monkeypatch.setattr(search_module, "train_together", told)
+    out, row = tmp_path / "s.json", ("dss-gnn", "best")
+    budget = Budget(shapes=1, rates=1, generations=1, children=2, splits=(0,), finalists=0)
+    search("board", row, out, CPU, budget)
+    assert len(ran) == 3
+    search("board", row, out, CPU, replace(budget, children=3))
+    assert len(ran) == 4
+    search("board", row, out, CPU, replace(budget, children=3, epochs=7))
+    assert len(ran) == 8  # another length is another run
+
+
 @pytest.mark.parametrize(
     ("nodes", "rounds", "final"), [(200, 10, 10), (3000, 2, 10), (20_000, 1, 3)], ids=["few", "some", "many"]
 )
@@ -233,21 +268,28 @@ def test_small_graphs_are_judged_on_more_splits(nodes, rounds, final):
 def test_declared_starts_stand_in_for_breeding(tmp_path, monkeypatch):
     tried = []
 
-    def told(setups, tasks, splits):
+    def told(setups, tasks, splits, node_scores):
+        """The lucky ones have a better epoch, that only half of the nodes like."""
+        assert node_scores
         tried.append([made.config for made in setups])
         best = setups[0].config["filter_orders"] == (4, 0) and setups[0].training.lr == 0.01
-        own = [TrainingResult(0, 0.1 if best else 0.3, [], 0.0, "epochs")]
+        scores = (
+            [[0.3] * 40]
+            if best
+            else [[0.8 * (i % 2) for i in range(40)], [0.8 - 0.8 * (i % 2) for i in range(40)]]
+        )
+        own = [TrainingResult(0, 0.3 if best else 0.1, [], 0.0, "epochs", torch.tensor(scores))]
         return [[(task, None, own) for task in tasks] for _ in setups]
 
     monkeypatch.setattr(search_module, "train_together", told)
     for row in (("dss-gnn", "best"), ("dss-gnn", "best-p0")):
         arm = space.ARMS[row].on(directed=False)
         budget = replace(Budget.of(100), splits=(0,))
-        starts = begin(arm, budget.rates)
-        assert len(arm.starts) == budget.generations * budget.children
+        starts = begin(arm, budget.starts, budget.rates)
+        assert len(arm.starts) == budget.starts == budget.generations * budget.children
         assert len({text_of(t) for t in starts}) == len(starts) == budget.rates * len(arm.starts)
         assert {t["direction"] for t in starts} == {"both"}
-        assert {t["chaos_order"] for t in starts} == ({1, 3} if row[1] == "best" else {0})
+        assert {t["chaos_order"] for t in starts} == ({1, 3, 5} if row[1] == "best" else {0})
         tried.clear()
         found = search("board", row, tmp_path / "s.json", CPU, budget)
         assert texts(c for block in tried for c in block) == texts(
@@ -255,14 +297,15 @@ def test_declared_starts_stand_in_for_breeding(tmp_path, monkeypatch):
         )
         assert (found["family"], tuple(found["filter_orders"])) == ("filtered", (4, 0))  # no last round
     orders = ("chaos_order", "quadrature_size")
-    best, p0 = (begin(space.ARMS["dss-gnn", name], 3) for name in ("best", "best-p0"))
+    best, p0 = (begin(space.ARMS["dss-gnn", name], 12, 3) for name in ("best", "best-p0"))
+    assert [begin(space.ARMS["dss-gnn", "best"], n, 3) for n in (8, 9)] == [best[:24], best[:27]]
     assert [{k: v for k, v in t.items() if k not in orders} for t in best] == [
         {k: v for k, v in t.items() if k not in orders} for t in p0
     ]
 
 
 def test_a_choice_holds_on_other_devices(tmp_path, monkeypatch):
-    def told(setups, tasks, splits):
+    def told(setups, tasks, splits, node_scores):
         own = [TrainingResult(0, 0.2, [], 0.0, "epochs")]
         return [[(task, None, own) for task in tasks] for _ in setups]
 
@@ -279,7 +322,7 @@ def test_a_choice_holds_on_other_devices(tmp_path, monkeypatch):
 def test_a_block_that_does_not_fit_is_halved(tmp_path, monkeypatch):
     sizes = []
 
-    def small(setups, tasks, splits):
+    def small(setups, tasks, splits, node_scores):
         sizes.append(len(setups))
         if len(setups) > 1 or setups[0].training.lr == 0.005:
             raise torch.OutOfMemoryError("CUDA out of memory. Tried.")
@@ -322,9 +365,9 @@ def test_search_chooses_on_validation_and_goes_on_where_it_was(tmp_path, monkeyp
     populations = []
     inner = search_module.train_together
 
-    def counted(setups, tasks, splits):
+    def counted(setups, tasks, splits, node_scores):
         populations.append(len(setups) * len(splits))
-        return inner(setups, tasks, splits)
+        return inner(setups, tasks, splits, node_scores)
 
     monkeypatch.setattr(search_module, "train_together", counted)
     found = search("board", row, out, CPU, budget)

@@ -12,8 +12,7 @@ from dssgnn.benchmarks.records import Record
 def searched(arm, trials, dataset="cora", device="cpu"):
     config = {
         "trials": [{"config": c, "val_brier": values} for c, values in trials],
-        "budget": {},
-        "splits": [0],
+        "run": {"splits": [0]},
     }
     return Record("calibration-search", dataset, "dss-gnn", f"{arm}, first round", {}, config, device, seed=0)
 

@@ -46,7 +46,7 @@ def paired_trials(records: Iterable[Record]) -> list[Pair]:
     for record in records:
         name, _, round_of = record.variant.partition(", ")
         if record.method == "dss-gnn" and round_of in ("first round", "starts round"):
-            length = json.dumps([record.config["budget"], record.config["splits"]])
+            length = json.dumps(record.config["run"], sort_keys=True)
             trials[record.setting, record.device, length, round_of, name] = {
                 _without_order(trial["config"]): (trial["config"], statistics.fmean(trial["val_brier"]))
                 for trial in record.config["trials"]

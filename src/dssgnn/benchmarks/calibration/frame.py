@@ -39,9 +39,12 @@ def train(setup: Setup, tasks: Sequence[NodeTask], splits: Sequence[int]) -> Tra
 
 
 def train_together(
-    setups: Sequence[Setup], tasks: Sequence[NodeTask], splits: Sequence[int]
+    setups: Sequence[Setup], tasks: Sequence[NodeTask], splits: Sequence[int], node_scores: bool = False
 ) -> list[Trained]:
-    """`train` for setups that differ in nothing but the numbers they are trained with, as one population."""
+    """`train` for setups that differ in nothing but the numbers they are trained with, as one population.
+
+    ``node_scores`` are kept in the results where they are asked for (`fit_population`).
+    """
     own = [
         (setup, task, split, member)
         for setup in setups
@@ -57,7 +60,8 @@ def train_together(
         configs.append(replace(setup.training, seed=seed))
     x = tasks[0].suited_to(models[0]).x  # made once, and the same object for all
     suited = [replace(task, x=x) for task in tasks]
-    results = fit_population(models, [replace(task, x=x) for _, task, _, _ in own], configs)
+    members = [replace(task, x=x) for _, task, _, _ in own]
+    results = fit_population(models, members, configs, node_scores=node_scores)
     everything: list[Trained] = []
     done = 0
     for setup in setups:

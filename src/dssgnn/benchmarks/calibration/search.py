@@ -1,6 +1,5 @@
 """Choosing a configuration from a declared space, on validation data alone."""
 
-import hashlib
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
@@ -11,12 +10,13 @@ import numpy as np
 import torch
 
 from dssgnn.benchmarks.calibration.frame import place_of, train_together
+from dssgnn.benchmarks.calibration.judging import judged
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.calibration.space import ARMS, PENALTY, TWINS, dss_setup
 from dssgnn.benchmarks.calibration.trials import begin, best_shapes, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.records import Record, merge_records, read_records
 from dssgnn.benchmarks.tasks import nodes_and_direction, split_tasks
-from dssgnn.training import NodeTask
+from dssgnn.training import NodeTask, TrainingResult
 
 __all__ = ["Budget", "chosen", "search", "searched_row"]
 
@@ -34,7 +34,8 @@ class Budget:
     Attributes:
         shapes: architectures of the first round.
         rates: settings of the training, for each.
-        generations: rounds of architectures bred from the best so far; an arm with declared starts tries those.
+        generations: rounds of architectures bred from the best so far; an arm with declared starts tries as many of
+            those.
         children: architectures of such a round.
         splits: whose validation Brier decides in these rounds.
         epochs: of these rounds.
@@ -44,6 +45,8 @@ class Budget:
         final_splits: of the last round.
         final_epochs: of the last round.
         final_patience: of the last round.
+        halvings: of the validation nodes, into those that choose a trial's epoch and those that judge it (`judged`);
+            with 0 all of them do both.
     """
 
     shapes: int = 10
@@ -57,20 +60,29 @@ class Budget:
     final_splits: tuple[int, ...] = tuple(range(10))
     final_epochs: int = 1000
     final_patience: int = 100
+    halvings: int = 0
+
+    @property
+    def starts(self) -> int:
+        """How many declared starts are tried: as many as would be bred."""
+        return self.generations * self.children
 
     @classmethod
     def of(cls, num_nodes: int) -> "Budget":
         """Thousands of validation nodes judge well in few splits, and take longer.
 
         A few dozen need all splits, and patience: there the best epoch may come after hundreds without a better one.
+        It is also lucky more often than not, so that there a trial is judged by nodes that did not choose the epoch,
+        and trials are few.
         """
         if num_nodes < 1000:
             return cls(
-                rates=2, splits=tuple(range(10)), epochs=1000, patience=200, finalists=0, final_patience=200
-            )
+                shapes=5, rates=1, generations=3, splits=tuple(range(10)), epochs=1000, patience=200, finalists=0,
+                final_patience=200, halvings=200,
+            )  # fmt: skip
         if num_nodes > 5000:
             return cls(splits=(0,), final_splits=(0, 1, 2), epochs=400, patience=80)
-        return cls()
+        return cls(generations=3)
 
 
 def search(
@@ -94,7 +106,7 @@ def search(
     b, arm = rounds.budget, rounds.arm
     scored = rounds.scores("first", draw(arm, b.shapes, b.rates), b.splits)
     if arm.starts:
-        scored += rounds.scores("starts", begin(arm, b.rates), b.splits)
+        scored += rounds.scores("starts", begin(arm, b.starts, b.rates), b.splits)
     for generation in range(1, 1 if arm.starts else b.generations + 1):
         trials = breed(arm, scored, b.children, b.rates, seed=generation)
         scored += rounds.scores(f"bred {generation}", trials, b.splits)
@@ -124,7 +136,7 @@ def chosen(
         made = dss_setup(config | {"chaos_order": 0, "quadrature_size": 1, "logit_weight": weight}, *length)
     else:
         made = ARMS[row].setup(config, *length)
-    return replace(made, config={**made.config, "arm": row[1], "budget": asdict(budget)})
+    return replace(made, config={**made.config, "arm": row[1]})
 
 
 def searched_row(row: Row) -> Row:
@@ -147,7 +159,7 @@ class _Rounds:
         self, name: str, trials: list[dict[str, Any]], splits: tuple[int, ...]
     ) -> list[tuple[dict[str, Any], float]]:
         """Every trial with its mean validation Brier; one that does not fit the device is infinitely bad, for good."""
-        known = self._read(name)
+        known = self._read(name, splits)
         missing = [config for config in trials if text_of(config) not in known]
         for block in _blocks(missing, max(1, _MEMBERS // len(splits))):
             values = self._train(name, block, splits)
@@ -158,9 +170,8 @@ class _Rounds:
         return [(config, float(np.mean(known[text_of(config)] or np.inf))) for config in trials]
 
     def _train(self, name: str, block: list[dict[str, Any]], splits: tuple[int, ...]) -> list[list[float]]:
-        b = self.budget
-        length = (b.final_epochs, b.final_patience) if name == "final" else (b.epochs, b.patience)
-        setups = [self.arm.setup(config, *length) for config in block]
+        halvings = self.budget.halvings
+        setups = [self.arm.setup(config, *self._length(name)) for config in block]
         operator = setups[0].operator
         key = text_of({**operator, **setups[0].preparation, "splits": splits})
         if key not in self.tasks:
@@ -169,7 +180,7 @@ class _Rounds:
             )
         trained, reason = None, ""
         try:
-            trained = train_together(setups, self.tasks[key], splits)
+            trained = train_together(setups, self.tasks[key], splits, node_scores=halvings > 0)
         except torch.OutOfMemoryError as error:
             reason = str(error).partition(".")[0]
         if trained is None:  # not in the clause above, which holds on to what was allocated
@@ -180,36 +191,37 @@ class _Rounds:
                 return self._train(name, block[:half], splits) + self._train(name, block[half:], splits)
             self.say(f"{self.dataset}: left out, {reason}")
             return [[]]
-        values = [
-            [round(v, 6) if np.isfinite(v := result.best_value) else 2.0 for _, _, (result,) in each]
-            for each in trained
-        ]
+        values = [[_value(result, halvings) for _, _, (result,) in each] for each in trained]
         best = min(float(np.mean(v)) for v in values)
         self.say(
             f"{self.dataset} {' '.join(self.row)} {name}: {len(block)} trials, validation Brier {best:.4f}"
         )
         return values
 
-    def _digest(self) -> str:
-        """Of the space, and of all that a trial's configuration does not say."""
-        arm = self.arm
-        first = arm.setup(draw(arm, 1, 1)[0], 1, 1)
-        declared = {
-            "families": arm.families, "rates": arm.rates, "orders": arm.orders, "budget": asdict(self.budget),
-            "training": asdict(first.training), "seeds": [first.seed(split, 0) for split in range(10)],
-        }  # fmt: skip
-        return hashlib.sha256(text_of(declared).encode()).hexdigest()[:12]
+    def _length(self, name: str) -> tuple[int, int]:
+        b = self.budget
+        return (b.final_epochs, b.final_patience) if name == "final" else (b.epochs, b.patience)
+
+    def _run(self, name: str, splits: tuple[int, ...]) -> dict[str, Any]:
+        """All that a trial's score depends on besides its configuration."""
+        first = self.arm.setup(draw(self.arm, 1, 1)[0], *self._length(name))
+        training = asdict(first.training)
+        given = {k: training[k] for k in ("epochs", "patience", "monitor", "optimizer", "clip", "precision")}
+        seeds = [first.seed(split, 0) for split in splits]
+        plain: dict[str, Any] = json.loads(
+            json.dumps({**given, "splits": splits, "seeds": seeds, "halvings": self.budget.halvings})
+        )
+        return plain
 
     def _variant(self, name: str) -> str:
         return f"{self.row[1]}, {name} round"
 
-    def _read(self, name: str) -> dict[str, list[float]]:
+    def _read(self, name: str, splits: tuple[int, ...]) -> dict[str, list[float]]:
         if not self.out.exists():
             return {}
         key = (_BENCHMARK, self.dataset, self.row[0], self._variant(name), None, 0)
-        found = [
-            r for r in read_records(self.out) if r.key[:-1] == key and r.config["space"] == self._digest()
-        ]
+        run = self._run(name, splits)
+        found = [r for r in read_records(self.out) if r.key[:-1] == key and r.config["run"] == run]
         if not found:
             return {}
         # A choice holds wherever it was made; that of this device comes first.
@@ -219,9 +231,7 @@ class _Rounds:
     def _write(self, name: str, known: dict[str, list[float]], splits: tuple[int, ...]) -> None:
         best = min((float(np.mean(values)) for values in known.values() if values), default=2.0)
         config = {
-            "space": self._digest(),
-            "budget": asdict(self.budget),
-            "splits": splits,
+            "run": self._run(name, splits),
             "trials": [{"config": json.loads(text), "val_brier": values} for text, values in known.items()],
         }
         record = Record(
@@ -229,6 +239,15 @@ class _Rounds:
             {"val_brier": best}, config, place_of(self.device), seed=0, selected_on="validation brier",
         )  # fmt: skip
         merge_records(self.out, [record])
+
+
+def _value(result: TrainingResult, halvings: int) -> float:
+    """A split's score of a trial; one that never had a finite score is as bad as can be."""
+    value = result.best_value
+    if halvings:
+        assert result.node_scores is not None
+        value = judged(result.node_scores.numpy(), halvings)
+    return round(value, 6) if np.isfinite(value) else 2.0
 
 
 def _blocks(missing: Iterable[dict[str, Any]], most: int) -> Iterable[list[dict[str, Any]]]:

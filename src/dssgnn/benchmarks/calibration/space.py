@@ -27,7 +27,7 @@ Config = Mapping[str, Any]
 Values = Mapping[str, tuple[Any, ...]]
 
 # What may differ between members of one block: numbers of the training, not what is computed.
-RATES = ("lr", "weight_decay", "chaos_weight", "logit_weight", "coefficient_lr")
+RATES = ("lr", "weight_decay", "chaos_weight", "logit_weight", "coefficient_lr", "coefficient_decay")
 _OPERATOR = ("direction", "self_loops", "normalization")
 
 # Each family is an architecture with its own ranges; draws go through them in turn. One value a parameter is drawn, a
@@ -121,7 +121,8 @@ DSS_RATES: Values = {
 }
 
 # What earlier trials on validation data found good somewhere (docs/chaos_axis.md): a family's first values but for
-# these, rates among them; ``order`` counts in `_ORDERS`. They stand in for rounds of breeding, as many.
+# these, rates among them, and options that no family draws; ``order`` counts in `_ORDERS`. They stand in for rounds of
+# breeding, as many.
 DSS_STARTS: tuple[Config, ...] = (
     {"family": "every", "objective": "predictive", "coefficient_lr": 0.1},
     {"family": "every", "norm": None, "filter_init": "highpass", "lr": 0.05},
@@ -141,6 +142,23 @@ DSS_STARTS: tuple[Config, ...] = (
     },
     {"family": "deep", "hidden_channels": 128, "lr": 0.005, "order": 1},
     {"family": "deep", "num_layers": 3, "weight_decay": 0.0, "order": 1},
+    *(
+        {
+            "family": "last", "filter_orders": (2, 2), "filter_init": "flat", "bias": True, "dropout": 0.7,
+            "input_dropout": rate, "coefficient_lr": 0.001, "coefficient_decay": 0.0,
+        }
+        for rate in (0.5, 0.0)
+    ),
+    {
+        "family": "first", "num_layers": 1, "hidden_channels": 512, "filter_basis": "monomial", "filter_init": "halves",
+        "eta": -0.5, "branches": "concat", "norm": None, "dropout": 0.8, "input_dropout": 0.8, "objective": "brier",
+        "lr": 0.005, "weight_decay": 0.0, "coefficient_lr": 0.1,
+    },
+    {
+        "family": "first", "hidden_channels": 512, "filter_basis": "monomial", "filter_init": "halves", "eta": -0.3,
+        "filter_orders": (6, 5), "norm": None, "input_dropout": 0.8, "direction": "out", "order": 2, "lr": 0.005,
+        "weight_decay": 0.0, "logit_weight": 0.003, "coefficient_lr": 0.1,
+    },
 )  # fmt: skip
 
 GCN_FAMILIES: dict[str, Values] = {
@@ -205,16 +223,16 @@ def _encoder_setup(name: str, groups: tuple[str, ...] = ()) -> Callable[[Config,
 
 
 def _training(config: Config, groups: tuple[str, ...], epochs: int, patience: int) -> TrainingConfig:
-    """How all of them are trained; coefficients with a rate of their own decay as in the authors' code."""
+    """How all of them are trained; coefficients with a rate of their own decay as in the authors' code, if not told."""
     lr, decay = config["lr"], config["weight_decay"]
-    own = config.get("coefficient_lr")
+    own, own_decay = config.get("coefficient_lr"), config.get("coefficient_decay", 0.05)
     return TrainingConfig(
         objective=config["objective"],
         chaos_weight=0.0,
         lr=lr,
         weight_decay=decay,
         groups=tuple(
-            ParameterGroup(pattern, lr, decay) if own is None else ParameterGroup(pattern, own, 0.05)
+            ParameterGroup(pattern, lr, decay) if own is None else ParameterGroup(pattern, own, own_decay)
             for pattern in groups
         ),
         epochs=epochs,

@@ -38,18 +38,19 @@ def draw(arm: Arm, shapes: int, rates: int, seed: int = 0) -> list[dict[str, Any
     return trials
 
 
-def begin(arm: Arm, rates: int, seed: int = 0) -> list[dict[str, Any]]:
-    """An arm's ``starts``, each under its own rates and drawn ones, ``rates`` in all; of every order the same."""
+def begin(arm: Arm, starts: int, rates: int, seed: int = 0) -> list[dict[str, Any]]:
+    """An arm's first ``starts``, each under its own rates and drawn ones, ``rates`` in all; of every order the same."""
     rng = np.random.default_rng(seed)
     trials = []
-    for start in arm.starts:
+    for start in arm.starts[:starts]:
         values = arm.families[start["family"]]
-        shape = {k: start.get(k, each[0]) for k, each in values.items()}
+        shape = {k: each[0] for k, each in values.items()}
+        shape |= {k: v for k, v in start.items() if k not in ("family", "objective", "order", *RATES)}
         if shape["direction"] not in values["direction"]:
             shape["direction"] = values["direction"][0]
         shape["chaos_order"], shape["quadrature_size"] = arm.orders[start.get("order", 0) % len(arm.orders)]
         shape["objective"] = start.get("objective", OBJECTIVES[0])
-        own = {name: start.get(name, each[0]) for name, each in arm.rates.items()}
+        own = {name: each[0] for name, each in arm.rates.items()} | {k: start[k] for k in RATES if k in start}
         trials += [
             {"family": start["family"], **shape, **each} for each in _distinct(rng, arm.rates, rates, own)
         ]
