@@ -182,6 +182,10 @@ def calibration(
     workers: Annotated[
         int, typer.Option(help="Processes that share the rows (not the variant 'default').")
     ] = 1,
+    timed: Annotated[
+        bool,
+        typer.Option("--timed", help="Also record what the command took, in a results file that is new."),
+    ] = False,
     rows: Annotated[bool, typer.Option("--rows", help="List every system and variant, and stop.")] = False,
 ) -> None:
     """Train systems on the published splits and record their test metrics.
@@ -199,6 +203,7 @@ def calibration(
     from dssgnn.benchmarks.calibration.ablations import ABLATIONS
     from dssgnn.benchmarks.calibration.curves import Kind
     from dssgnn.benchmarks.calibration.curves import curves as measure_curves
+    from dssgnn.benchmarks.calibration.timing import timed_sweep
     from dssgnn.benchmarks.calibration.workers import sweep_in_processes
     from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
@@ -219,6 +224,8 @@ def calibration(
     measure_rows = partial(measure_rows, seeds=seeds)
     systems, numbers = plan.asked_systems(methods, variants), plan.asked_splits(splits)
     graphs = plan.asked_graphs(datasets)
+    if timed and (out is None or out.exists() or len(systems) != 1 or systems[0][1] == "default"):
+        raise InputError("--timed is of one system with a variant, and of a new results file as --out")
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")
     place, tell = torch.device(resolve_device(device)), partial(print, flush=True)
     if ablations:
@@ -242,4 +249,6 @@ def calibration(
             f"{r.setting} {r.method} split {r.split}: Brier {r.metrics['brier']:.4f}", flush=True
         ),
     )
+    if timed:
+        measure_rows = partial(timed_sweep, measure_rows, workers=workers)
     measure_rows(table, numbers, out, place, tell)

@@ -20,6 +20,7 @@ from dssgnn.benchmarks.calibration.rows import (
     spread,
 )
 from dssgnn.benchmarks.calibration.targets import distance, summary
+from dssgnn.benchmarks.calibration.timing import TABLES as TIMING_TABLES
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
@@ -220,6 +221,7 @@ TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
     "calibration-agreement": ("calibration.json", _agreement),
     "calibration-paired": ("calibration.json", _paired),
     **CHOSEN_TABLES,
+    **TIMING_TABLES,
     **ABLATION_TABLES,
     **CHAOS_TABLES,
     **NORM_TABLES,

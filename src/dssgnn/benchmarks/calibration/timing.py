@@ -1,0 +1,56 @@
+"""What a whole row of the table takes, from the start of the sweep to its end."""
+
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import torch
+
+from dssgnn.benchmarks.calibration.frame import place_of
+from dssgnn.benchmarks.calibration.rows import ABSENT
+from dssgnn.benchmarks.calibration.setup import Setup
+from dssgnn.benchmarks.markdown import markdown
+from dssgnn.benchmarks.records import Record, merge_records
+
+__all__ = ["TABLES", "TIMING", "timed_sweep"]
+
+TIMING = "calibration-time"
+
+
+def timed_sweep(
+    measure: Callable[..., None],
+    rows: Sequence[tuple[str, str, str, Callable[[], Setup]]],
+    splits: Sequence[int],
+    out: Path,
+    device: torch.device,
+    say: Callable[[str], None],
+    workers: int = 1,
+) -> None:
+    """Sweep over one system's rows and record the time on the clock, processes and data loading included."""
+    (system,) = {row[1:3] for row in rows}
+    start = time.perf_counter()
+    measure(rows, splits, out, device, say)
+    seconds = time.perf_counter() - start
+    config = {"datasets": sorted(row[0] for row in rows), "splits": list(splits), "workers": workers}
+    metrics = {"seconds": seconds, "graphs": float(len(rows))}
+    merge_records(out, [Record(TIMING, "all", *system, metrics, config, place_of(device))])
+    say(f"{' '.join(system)} on {len(rows)} graphs: {seconds:.0f} s")
+
+
+def _table(records: list[Record]) -> str:
+    """One line a system that was timed."""
+    lines = [
+        [
+            r.method, r.variant, f"{r.metrics['graphs']:.0f}", str(len(r.config["splits"])), str(r.config["workers"]),
+            r.device, f"{r.metrics['seconds']:.0f}",
+        ]
+        for r in records
+        if r.benchmark == TIMING
+    ]  # fmt: skip
+    header = ["system", "variant", "graphs", "splits", "processes", "device", "seconds"]
+    return markdown(header, sorted(lines)) if lines else ABSENT
+
+
+TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
+    "calibration-time": ("calibration.json", _table)
+}
