@@ -468,6 +468,9 @@ def test_every_row_trains_as_a_population(row):
             "there is no such row of these graphs",
         ),
         (["--datasets", "cora", "--curves", "reliability", "--workers", "2"], "--curves does not go with"),
+        (["--datasets", "cora", "--timed", "--out", "new.json"], "--timed is of one system with a variant"),
+        (["--datasets", "cora", "--methods", "gcn", "--variants", "paper", "--timed"], "--timed is of one"),
+        (["--datasets", "cora", "--ablations", "order", "--timed"], "--timed does not go with --ablations"),
     ],
 )
 def test_command_refuses(words, message):
@@ -488,6 +491,14 @@ def test_command_runs_a_row(tmp_path, monkeypatch):
     assert {(r.method, r.variant, r.split) for r in read_records(out)} == {
         ("gpr-gnn", "paper", s) for s in (0, 1)
     }
+    timed = ["calibration", *words, "--device", "cpu", "--out", str(tmp_path / "new.json"), "--timed"]
+    result = CliRunner().invoke(bench, timed, catch_exceptions=False)
+    assert "gpr-gnn paper on 1 graphs: " in result.output
+    (record,) = (r for r in read_records(tmp_path / "new.json") if r.benchmark == "calibration-time")
+    assert (record.config["datasets"], record.config["splits"]) == (["texas"], [0, 1])
+    assert 0 < record.metrics["seconds"] < 100
+    with pytest.raises(InputError, match="--timed is of one system"):  # the file is no longer new
+        CliRunner().invoke(bench, timed, catch_exceptions=False)
 
 
 def test_no_splits_are_a_choice_without_a_test(tmp_path, monkeypatch):

@@ -9,6 +9,7 @@ from dssgnn.benchmarks.calibration.ablations import ABLATIONS, datasets_of
 from dssgnn.benchmarks.calibration.rows import by_row, published, published_ablations
 from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.calibration.targets import PRESENT
+from dssgnn.benchmarks.calibration.timing import TIMING
 from dssgnn.benchmarks.records import Record
 
 
@@ -262,9 +263,25 @@ def test_targets_are_counted():
         return lambda d: published()[d][name][key] + shift * (published()[d][name][f"{key}_sd"] or 0)
 
     best = all_of("dss-gnn", "best", lambda d: 0.05 if d != "cora" else 0.5, lambda d: 0.9)
-    gcn = all_of("gcn", "paper", printed("gcn", "brier", 1), printed("gcn", "accuracy", -1), seconds=2.0)
+    gcn = all_of("gcn", "paper", printed("gcn", "brier", 1), printed("gcn", "accuracy", -1))
     gat = all_of("gat", "paper", printed("gat", "brier", 3), printed("gat", "accuracy"))
-    text = TABLES["calibration-targets"][1](best + gcn + gat)
+    times = [
+        Record(
+            TIMING,
+            "all",
+            "gcn",
+            variant,
+            {"seconds": s, "graphs": 10.0},
+            {"splits": [0], "workers": 2},
+            device,
+        )
+        for variant, s, device in (
+            ("paper", 200.4, "a GPU"),
+            ("batch-norm", 90.0, "a GPU"),
+            ("slow", 999.0, "cpu"),
+        )
+    ]
+    text = TABLES["calibration-targets"][1](best + gcn + gat + times)
     cells = {line.split(" | ")[0][2:]: line.split(" | ")[-1][:-2] for line in text.splitlines()[2:]}
     assert cells["`best` below the paper's DSS-GNN, mean test Brier"] == "9 of 10 (not cora)"
     (others,) = [text for what, text in cells.items() if what.startswith("`best` below every other system")]
@@ -274,6 +291,10 @@ def test_targets_are_counted():
     assert cells[f"gcn `paper` {near}"] == "accuracy 10 of 10; brier 10 of 10"
     assert cells[f"gat `paper` {near}"].startswith("accuracy 10 of 10; brier 0 of 10 (not cora,")
     assert "200 s (gcn paper, 10 graphs)" in text
+    assert (
+        TABLES["calibration-time"][1](best + times).splitlines()[3]
+        == "| gcn | paper | 10 | 1 | 2 | a GPU | 200 |"
+    )
     scaled = rows("gat", "paper", [0.9] * 10, "texas", brier_scaled=0.01)
     text = TABLES["calibration-targets"][1](best + scaled)
     assert "+0.0400 (texas, gat paper with a temperature)" in text

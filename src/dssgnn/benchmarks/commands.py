@@ -224,6 +224,8 @@ def calibration(
     measure_rows = partial(measure_rows, seeds=seeds)
     systems, numbers = plan.asked_systems(methods, variants), plan.asked_splits(splits)
     graphs = plan.asked_graphs(datasets)
+    if timed and (ablations or curves):
+        raise InputError("--timed does not go with --ablations or --curves")
     if timed and (out is None or out.exists() or len(systems) != 1 or systems[0][1] == "default"):
         raise InputError("--timed is of one system with a variant, and of a new results file as --out")
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")

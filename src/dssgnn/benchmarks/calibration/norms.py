@@ -3,16 +3,16 @@
 import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, same_but_for, spread_of
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.calibration.space import DSS_FAMILIES, PENALTY, dss_setup
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record
-from dssgnn.metrics import compare_paired, holm
+from dssgnn.metrics import PairedComparison, compare_paired, holm
 
-__all__ = ["JOINT", "TABLES", "norm_rows"]
+__all__ = ["JOINT", "TABLES", "compared", "norm_rows"]
 
 _EPOCHS, _PATIENCE = 300, 60
 _RATES = {"lr": 0.01, "weight_decay": 5e-4, "chaos_weight": 0.0, "coefficient_lr": None}
@@ -73,36 +73,48 @@ def _setup(changed: dict[str, Any], dataset: str) -> Setup:
     return dss_setup({**start, **_RATES, **changed}, _EPOCHS, _PATIENCE)
 
 
-def _table(records: list[Record]) -> str:
-    """Order 3 against order 0 under each norm, split by split, means of the seeds that both have.
+class _Pairs(NamedTuple):
+    dataset: str
+    seeds: int
+    ours: dict[int, Record]  # of the first seed
+    theirs: dict[int, Record]
+    result: PairedComparison
+    p_value: float  # Holm's, over the datasets
 
-    P-values are Holm's over the datasets of one line of comparison.
-    """
+
+def compared(
+    records: list[Record], norm: str | None, joint_dropout: bool, objective: str, penalised: bool
+) -> list[_Pairs]:
+    """Order 3 against order 0 on every dataset, split by split, means of the seeds that both have."""
     found = [by_row(records, "calibration-ablation", seed) for seed in sorted({r.seed or 0 for r in records})]
-    datasets = sorted({dataset for rows in found for dataset, _, _ in rows})
+    labels = _label(norm, joint_dropout, objective), _control(norm, penalised)
+    lines = []
+    for dataset in sorted({dataset for rows in found for dataset, _, _ in rows}):
+        pairs = [
+            (ours, theirs)
+            for rows in found
+            if (ours := rows.get((dataset, "dss-gnn", labels[0])))
+            and (theirs := rows.get((dataset, "dss-gnn", labels[1])))
+            and ours.keys() == theirs.keys()
+            and len(ours) > 1
+            and same_but_for(ours, theirs, _COMPARED)
+        ]
+        if pairs:
+            scores = [
+                [_mean([pair[side] for pair in pairs], split) for split in sorted(pairs[0][0])]
+                for side in (0, 1)
+            ]
+            lines.append((dataset, len(pairs), *pairs[0], compare_paired(*scores)))
+    corrected = holm([line[-1].p_value for line in lines])
+    return [_Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
+
+
+def _table(records: list[Record]) -> str:
+    """Every kind against both controls; p-values are Holm's over the datasets of one of them."""
     lines = []
     for norm, joint, objective in _KINDS:
         for penalised in (False, True):
-            labels = _label(norm, joint, objective), _control(norm, penalised)
-            compared = []
-            for dataset in datasets:
-                pairs = [
-                    (ours, theirs)
-                    for rows in found
-                    if (ours := rows.get((dataset, "dss-gnn", labels[0])))
-                    and (theirs := rows.get((dataset, "dss-gnn", labels[1])))
-                    and ours.keys() == theirs.keys()
-                    and len(ours) > 1
-                    and same_but_for(ours, theirs, _COMPARED)
-                ]
-                if pairs:
-                    scores = [
-                        [_mean([pair[side] for pair in pairs], split) for split in sorted(pairs[0][0])]
-                        for side in (0, 1)
-                    ]
-                    compared.append((dataset, len(pairs), *pairs[0], compare_paired(*scores)))
-            corrected = holm([c.p_value for *_, c in compared])
-            for (dataset, seeds, ours, theirs, c), p in zip(compared, corrected, strict=True):
+            for dataset, seeds, ours, theirs, c, p in compared(records, norm, joint, objective, penalised):
                 kind = (norm or "none") + ("" if joint else ", dropout by order")
                 against = "penalty" if penalised else "none"
                 texts = [spread_of(theirs, "brier"), spread_of(ours, "brier"), f"{c.difference:+.4f}"]

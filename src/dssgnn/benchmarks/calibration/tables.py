@@ -9,6 +9,7 @@ from dssgnn.benchmarks.calibration.ablation_tables import TABLES as ABLATION_TAB
 from dssgnn.benchmarks.calibration.chaos_tables import TABLES as CHAOS_TABLES
 from dssgnn.benchmarks.calibration.chosen_table import TABLES as CHOSEN_TABLES
 from dssgnn.benchmarks.calibration.defaults import DATASETS
+from dssgnn.benchmarks.calibration.norms import JOINT, compared
 from dssgnn.benchmarks.calibration.norms import TABLES as NORM_TABLES
 from dssgnn.benchmarks.calibration.rows import (
     ABSENT,
@@ -204,11 +205,21 @@ def _paired(records: list[Record]) -> str:
 
 
 def _targets(records: list[Record]) -> str:
-    compared = _compared(records)
-    significant = {
-        variant: {c.dataset: c.result.difference < 0 and c.p_value < 0.05 for c in found}
-        for (_, variant), found in compared.items()
+    pairs = {
+        f"`best` below `{variant}`": [(c.dataset, c.result, c.p_value) for c in found]
+        for (_, variant), found in _compared(records).items()
         if variant in ("twin-p0", "twin-p0-penalty") and found
+    } | {
+        f"a fixed network, joint norm, {objective} loss: P = 3 below P = 0{' with a penalty' if penalised else ''}": [
+            (c.dataset, c.result, c.p_value) for c in compared(records, norm, joint, objective, penalised)
+        ]
+        for norm, joint, objective in JOINT
+        for penalised in (False, True)
+    }
+    significant = {
+        what: {dataset: result.difference < 0 and p < 0.05 for dataset, result, p in found}
+        for what, found in pairs.items()
+        if found
     }
     return summary(records, significant)
 

@@ -30,15 +30,15 @@ def distance(dataset: str, name: str, splits: dict[int, Record], key: str, reado
 
 
 def summary(records: list[Record], significant: dict[str, dict[str, bool]]) -> str:
-    """One line a target; ``significant`` says of each twin on which datasets ``best`` beats it."""
+    """One line a target; ``significant`` says of a comparison on which datasets an order above 0 wins it."""
     rows = by_row(records)
     if not rows:
         return ABSENT
     lines = [*_best(rows), *_reruns(rows)]
-    for twin, datasets in significant.items():
+    for what, datasets in significant.items():
         won = [d for d, better in datasets.items() if better]
         found = f"{len(won)} of {len(datasets)}{_but(datasets, won)}"
-        lines.append([f"`best` below `{twin}`, Holm-corrected p < 0.05", "5 of 10", found])
+        lines.append([f"{what}, Holm-corrected p < 0.05", "5 of 10", found])
     lines += _seconds(records)
     return markdown(["", "target", "measured"], lines)
 
