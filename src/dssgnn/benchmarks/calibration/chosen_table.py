@@ -13,7 +13,7 @@ __all__ = ["TABLES"]
 _WORDS = (
     ("family", "{}"), ("num_layers", "layers {}"), ("hidden_channels", "width {}"), ("filter_orders", "K {}"),
     ("norm", "{} norm"), ("chaos_order", "P = {}"), ("objective", "{} loss"), ("logit_weight", "penalty {}"),
-    ("direction", "edges {}"), ("edges", "edges {}"),
+    ("eta", "eta {}"), ("direction", "edges {}"), ("edges", "edges {}"),
 )  # fmt: skip
 _PLAIN = (("logit_weight", 0.0), ("direction", "both"))  # not worth a word
 
