@@ -237,6 +237,33 @@ def test_starts_may_have_options_that_nobody_draws():
         space.dss_setup(trial, 5, 5).make(7, 2)
 
 
+def test_bred_trials_have_other_rates_too(tmp_path, monkeypatch):
+    """With one setting of the training a child would have its parent's for ever."""
+    tried = []
+
+    def told(setups, tasks, splits, node_scores):
+        tried.extend((made.config["lr"], made.config["weight_decay"]) for made in setups)
+        own = [TrainingResult(0, 0.3, [], 0.0, "epochs")]
+        return [[(task, None, own) for task in tasks] for _ in setups]
+
+    monkeypatch.setattr(search_module, "train_together", told)
+    budget = Budget(shapes=1, rates=1, generations=2, children=3, splits=(0,), finalists=0)
+    search("board", ("gcn-res", "tuned"), tmp_path / "s.json", CPU, budget)
+    assert len(tried) == 1 + 2 * 3 * 2
+    assert len(set(tried)) > 2
+
+
+def test_what_was_chosen_earlier_is_a_row_of_its_own():
+    assert has_row("gcn-res", "earlier", "texas")
+    assert not has_row("gcn-res", "earlier", "cora")
+    made = SYSTEMS["gcn-res", "earlier"]("cornell")
+    assert (made.config["hidden_channels"], made.config["dropout"], made.training.objective) == (
+        128,
+        0.2,
+        "mean",
+    )
+
+
 def test_trials_of_a_smaller_space_are_not_run_again(tmp_path, monkeypatch):
     """What a trial's score depends on is its configuration and how it was run, not what else was declared."""
     ran = []
@@ -471,6 +498,7 @@ def test_every_row_trains_as_a_population(row):
         (["--datasets", "cora", "--timed", "--out", "new.json"], "--timed is of one system with a variant"),
         (["--datasets", "cora", "--methods", "gcn", "--variants", "paper", "--timed"], "--timed is of one"),
         (["--datasets", "cora", "--ablations", "order", "--timed"], "--timed does not go with --ablations"),
+        (["--datasets", "cora", "--splits", "0", "--timed"], "--timed is of one run of each split"),
     ],
 )
 def test_command_refuses(words, message):

@@ -9,7 +9,7 @@ from dssgnn.benchmarks.calibration.ablations import ABLATIONS, datasets_of
 from dssgnn.benchmarks.calibration.rows import by_row, published, published_ablations
 from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.calibration.targets import PRESENT
-from dssgnn.benchmarks.calibration.timing import TIMING
+from dssgnn.benchmarks.calibration.timing import REPEATED, TIMING
 from dssgnn.benchmarks.records import Record
 
 
@@ -272,7 +272,7 @@ def test_targets_are_counted():
             "gcn",
             variant,
             {"seconds": s, "graphs": 10.0},
-            {"splits": [0], "workers": 2},
+            {"datasets": list(PRESENT), "splits": list(range(10)), "workers": 2},
             device,
         )
         for variant, s, device in (
@@ -293,8 +293,18 @@ def test_targets_are_counted():
     assert "200 s (gcn paper, 10 graphs)" in text
     assert (
         TABLES["calibration-time"][1](best + times).splitlines()[3]
-        == "| gcn | paper | 10 | 1 | 2 | a GPU | 200 |"
+        == "| gcn | paper | 10 | 10 | 2 | a GPU | 200 |"
     )
+    few = [replace(r, config={**r.config, "splits": [0]}) for r in times]
+    assert "alone on the GPU" not in TABLES["calibration-targets"][1](best + few)
+    again = [
+        replace(r, benchmark=REPEATED, metrics={**r.metrics, "brier": 0.25})
+        for r in gcn
+        if r.setting == "cora"
+    ]
+    (line,) = TABLES["calibration-repeated"][1](gcn + again).splitlines()[2:]
+    assert line.startswith("| cora | gcn | paper | 0.22")
+    assert "| 0.2500 | +0.02" in line
     scaled = rows("gat", "paper", [0.9] * 10, "texas", brier_scaled=0.01)
     text = TABLES["calibration-targets"][1](best + scaled)
     assert "+0.0400 (texas, gat paper with a temperature)" in text

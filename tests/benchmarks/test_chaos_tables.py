@@ -61,6 +61,13 @@ def test_pairs_differ_in_the_order_alone():
     ]
 
 
+def test_arms_of_two_devices_are_paired_where_no_device_has_both():
+    there = replace(RECORDS[0], device="a GPU")
+    (first, *_) = paired_trials([there, RECORDS[2]])
+    assert (first.config["lr"], round(first.ours - first.control, 6)) == (0.1, -8.7)
+    assert paired_trials([there]) == []
+
+
 def test_tables():
     assert TABLES["chaos-datasets"][1](RECORDS).splitlines()[2] == "| cora | 1/2 | +0.0000 | 0/1 | +0.1000 |"
     assert TABLES["chaos-objectives"][1](RECORDS).splitlines()[2:] == [
@@ -111,11 +118,16 @@ def test_norms_are_compared_with_the_same_norm_at_order_0():
     )
     assert line.endswith("| 0.500 | 2/2 | 1 | 0.50 ± 0.00 |")
     assert "| penalty | cora | 0.2500 ± 0.1500 |" in penalised
+    again = [replace(r, seed=1, device="a GPU") for r in [*records[:2], *records[6:8]]]
     again = [
-        replace(r, seed=1, metrics={**r.metrics, "brier": r.metrics["brier"] + 0.1}) for r in records[:2]
+        replace(r, metrics={**r.metrics, "brier": r.metrics["brier"] + 0.1 * (i < 2)})
+        for i, r in enumerate(again)
     ]
-    again += [replace(r, seed=1) for r in records[6:8]]
     (line, _) = TABLES["chaos-norms"][1]([*records, *again]).splitlines()[2:]
-    assert "| -0.2000 |" in line
-    assert "| 2/2 | 2 |" in line  # two runs a split
+    assert "| 0.4000 ± 0.0500 | 0.2000 ± 0.0000 | -0.2000 |" in line  # means of what is compared
+    assert "| 2/2 | 2 |" in line  # two runs a split, each pair on one device
+    other = [replace(r, config={"lr": 1}) for r in again]
+    for seed in ([r for r in again if r.split == 0], other):  # not the same splits, not the same network
+        (line, _) = TABLES["chaos-norms"][1]([*records, *seed]).splitlines()[2:]
+        assert "| 2/2 | 1 |" in line
     assert TABLES["chaos-norms"][1]([]) == "Not measured yet.\n"

@@ -1,9 +1,10 @@
-"""Judging a run by nodes that did not stop it."""
+"""Judging a run by nodes that did not choose its epoch."""
 
 import numpy as np
 import pytest
 
 from dssgnn.benchmarks.calibration.judging import judged
+from dssgnn.errors import InputError
 
 
 def test_one_epoch_is_its_mean():
@@ -38,3 +39,11 @@ def test_epochs_that_are_no_numbers_are_not_chosen():
 def test_draws_repeat():
     scores = np.random.default_rng(1).random((30, 9))
     assert judged(scores, 25) == judged(scores, 25)
+
+
+@pytest.mark.parametrize(
+    ("scores", "halvings"), [(np.zeros((3, 1)), 5), (np.zeros(3), 5), (np.zeros((3, 4)), 0)]
+)
+def test_what_cannot_be_halved(scores, halvings):
+    with pytest.raises(InputError, match=r"two nodes or more, got|halvings"):
+        judged(scores, halvings)

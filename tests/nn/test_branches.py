@@ -1,4 +1,4 @@
-"""Branches with an operator of their own, another basis, another start: against dense matrices in float64."""
+"""Branches with an operator of their own, and another basis: against dense matrices in float64."""
 
 import math
 
@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from dssgnn import DSSGNN, DSSConv, GraphOperator
+from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
 from dssgnn.graph.pair import published_operators
-from dssgnn.nn.dropout import drawing_alone
-from dssgnn.training import seeded
+from dssgnn.training import NodeTask, TrainingConfig, fit_population, seeded
 
 F64 = torch.float64
 EDGES = torch.tensor([[0, 1, 2, 3, 4, 0, 2, 5], [1, 2, 0, 4, 3, 3, 5, 1]])
@@ -102,36 +102,53 @@ def test_eta_gives_a_network_the_published_pair(propagation):
     assert (found - logits(-0.5)(x, graph).coefficients).abs().max() > 1e-3
 
 
-def test_start_and_scale():
-    layer = DSSConv(2, 2, 0, filter_orders=(3, 1), filter_init="halves", filter_scale=4.0)
-    assert layer.low_coefficients.tolist() == [4.0, 2.0, 2.0, 2.0]
-    assert layer.high_coefficients.tolist() == [4.0, 2.0]
-
-
-def test_dropout_and_pairs_train_as_a_population_member_would():
-    """Random masks from a generator: the pair takes part in the same stream."""
-    with seeded(2):
-        model = DSSGNN(3, 4, 2, eta=-0.3, dropout=0.5, input_dropout=0.5).double()
-    x, graph = state()[:, 0], operator(self_loops=True)
-
-    def once():
-        with drawing_alone(torch.Generator().manual_seed(7)):
-            return model(x, graph).coefficients
-
-    assert torch.equal(once(), once())
+def test_halves():
+    layer = DSSConv(2, 2, 0, filter_orders=(3, 1), filter_init="halves")
+    assert layer.low_coefficients.tolist() == [1.0, 0.5, 0.5, 0.5]
+    assert layer.high_coefficients.tolist() == [1.0, 0.5]
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"filter_scale": 0.0}, "filter_scale must be positive, got 0.0"),
-        ({"filter_scale": math.nan}, "filter_scale must be positive, got nan"),
-        ({"filter_basis": "legendre"}, "filter_basis"),
+        {"eta": -0.3, "filter_basis": "monomial", "propagation": "first", "branches": "concat"},
+        {"eta": -0.5, "gate_order": 1},
     ],
+    ids=["concat", "gates"],
 )
-def test_what_is_refused(options, message):
-    with pytest.raises(InputError, match=message):
-        DSSConv(2, 2, 1, **options)
+def test_a_population_trains_like_its_members(options):
+    """With masks at every place; the block vectorises over pairs and bases too."""
+    data = minesweeper(6, 6, seed=1)
+    data.x = data.x.double()
+    task = NodeTask.from_data(data, self_loops=True)
+    configs = [TrainingConfig(epochs=15, patience=None, seed=seed, capture="never") for seed in range(2)]
+
+    def trained(way):
+        models = []
+        for seed in range(2):
+            with seeded(seed):
+                rates = {"dropout": 0.4, "input_dropout": 0.3}
+                models.append(
+                    DSSGNN(7, 5, 2, chaos_order=1, filter_orders=(2, 3), **rates, **options).double()
+                )
+        fit_population(models, [task] * 2, configs, way=way)
+        return models
+
+    for one, other in zip(trained("block"), trained("threads"), strict=True):
+        for name, value in one.state_dict().items():
+            torch.testing.assert_close(value, other.state_dict()[name], rtol=0, atol=1e-8, msg=name)
+
+
+def test_bases_that_are_refused():
+    with pytest.raises(InputError, match="filter_basis"):
+        DSSConv(2, 2, 1, filter_basis="legendre")
+
+
+@pytest.mark.parametrize("options", [{"normalization": "rw"}, {"lambda_max": 1.5}])
+def test_a_pair_takes_nothing_but_the_adjacency(options):
+    model = DSSGNN(3, 4, 2, eta=-0.3).double()
+    with pytest.raises(InputError, match="eta goes with an operator of normalization"):
+        model(state()[:, 0], operator(**options))
 
 
 @pytest.mark.parametrize("eta", [0.5, -1.5, math.nan, "sym", True])
@@ -151,3 +168,10 @@ def test_the_published_pair_by_hand():
     np.testing.assert_allclose(-low.matrix.to_dense().numpy(), expected, atol=1e-12)
     smooth = (columns**-0.3)[:, None] * a * rows**-0.3
     np.testing.assert_allclose(-high.matrix.to_dense().numpy(), np.eye(3) - smooth, atol=1e-12)
+
+
+def test_powers_of_degrees_are_continuous_in_eta():
+    """A node that nobody gathers from has column sum 0, and no row in C^eta A, also at eta = 0."""
+    graph = GraphOperator.from_edge_index(EDGES, N, direction="in", dtype=F64)
+    at_zero, near = (published_operators(graph, "sym", eta)[1].matrix.to_dense() for eta in (0.0, -1e-9))
+    torch.testing.assert_close(at_zero, near, rtol=0, atol=1e-7)

@@ -212,7 +212,7 @@ def calibration(
     if rows:
         for method, variant in plan.known_systems():
             print(f"{method} {variant}")
-        print(f"ablations: {', '.join(ABLATIONS)}")
+        print(f"ablations: {', '.join([*ABLATIONS, *plan.OUR_ABLATIONS])}")
         return
     if curves not in ("", "reliability", "curvature"):
         raise InputError(f"--curves knows reliability and curvature, got {curves!r}")
@@ -226,6 +226,8 @@ def calibration(
     graphs = plan.asked_graphs(datasets)
     if timed and (ablations or curves):
         raise InputError("--timed does not go with --ablations or --curves")
+    if timed and not (numbers and seeds == 1):
+        raise InputError("--timed is of one run of each split, got --splits 0 or --seeds above 1")
     if timed and (out is None or out.exists() or len(systems) != 1 or systems[0][1] == "default"):
         raise InputError("--timed is of one system with a variant, and of a new results file as --out")
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")

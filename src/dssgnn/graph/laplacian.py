@@ -15,6 +15,7 @@ __all__ = [
     "adjacency",
     "largest_eigenvalue",
     "normalize",
+    "power",
     "rescale",
 ]
 
@@ -54,13 +55,14 @@ def normalize(a: sp.csr_array, normalization: Normalization) -> sp.csr_array:
     exponent = -0.5 if normalization == "sym" else -1.0
     rows, columns = a.sum(axis=1), a.sum(axis=0)
     if normalization != "col":
-        a = sp.diags_array(_power(rows, exponent)) @ a
+        a = sp.diags_array(power(rows, exponent)) @ a
     if normalization != "rw":
-        a = a @ sp.diags_array(_power(columns, exponent))
+        a = a @ sp.diags_array(power(columns, exponent))
     return a.tocsr()
 
 
-def _power(degree: np.ndarray, exponent: float) -> np.ndarray:
+def power(degree: np.ndarray, exponent: float) -> np.ndarray:
+    """Of degrees; that of zero is zero."""
     result = np.zeros_like(degree)
     np.power(degree, exponent, where=degree > 0, out=result)
     return result

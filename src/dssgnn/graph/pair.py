@@ -6,7 +6,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
-from dssgnn.graph.laplacian import adjacency, rescale
+from dssgnn.graph.laplacian import adjacency, power, rescale
 from dssgnn.graph.operator import GraphOperator
 from dssgnn.graph.product import csr_tensor
 
@@ -47,7 +47,7 @@ def published_operators(
         if normalization == "sym":
             low, smooth = _scaled(a, -0.5, -0.5), _scaled(a, eta, eta)
         else:
-            low = smooth = _scaled(a, 0.0, -1.0)
+            low = smooth = _scaled(a, None, -1.0)
         high = sp.eye_array(graph.num_nodes, format="csr") - smooth
         # What `GraphOperator.symmetric` is read from; with "rw" even an undirected graph's operators are not.
         options |= {"normalization": "sym" if normalization == "sym" else "col", "lambda_max": 2.0}
@@ -55,12 +55,10 @@ def published_operators(
     return made[normalization, eta]
 
 
-def _scaled(a: sp.csr_array, left: float, right: float) -> sp.csr_array:
-    """``C^left A R^right``; a power of zero is zero."""
-    columns, rows = a.sum(axis=0), a.sum(axis=1)
-    for degrees, exponent in ((columns, left), (rows, right)):
-        np.power(degrees, exponent, where=degrees > 0, out=degrees)
-    return sp.diags_array(columns) @ a @ sp.diags_array(rows) if left else a @ sp.diags_array(rows)
+def _scaled(a: sp.csr_array, left: float | None, right: float) -> sp.csr_array:
+    """``C^left A R^right``, or ``A R^right``; a power of zero is zero."""
+    scaled = a @ sp.diags_array(power(a.sum(axis=1), right))
+    return sp.csr_array(scaled if left is None else sp.diags_array(power(a.sum(axis=0), left)) @ scaled)
 
 
 def _operator(ahat: sp.csr_array, like: GraphOperator, options: dict[str, Any]) -> GraphOperator:

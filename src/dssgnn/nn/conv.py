@@ -1,6 +1,5 @@
 """`DSSConv`: one layer on both spectral axes."""
 
-import math
 from typing import Literal
 
 import torch
@@ -52,7 +51,6 @@ class DSSConv(nn.Module):
         weight_init: ``"glorot"``, or ``"published"`` for the authors' non-zero mean.
         branches: ``"sum"``, or ``"concat"`` to keep low and high apart through ``W``, then ``[2d, d']``.
         filter_basis: ``"chebyshev"`` (the paper), or ``"monomial"`` for powers of :math:`\hat A`.
-        filter_scale: what the filters' start is multiplied by.
 
     Shapes:
         - input: ``h [N, P+1, d]`` and a `GraphOperator` (or ``edge_index [2, E]``, ``edge_weight [E]``); a network also
@@ -81,7 +79,6 @@ class DSSConv(nn.Module):
         weight_init: WeightInit = "glorot",
         branches: Branches = "sum",
         filter_basis: Basis = "chebyshev",
-        filter_scale: float = 1.0,
     ) -> None:
         super().__init__()
         self.in_channels = check_count(in_channels, "in_channels", minimum=1)
@@ -93,10 +90,7 @@ class DSSConv(nn.Module):
         low, high = (check_count(k, "filter_orders") for k in filter_orders)
         check_choice(branches, Branches, "branches")
         check_choice(filter_basis, Basis, "filter_basis")
-        if not (isinstance(filter_scale, (int, float)) and 0 < filter_scale < math.inf):
-            raise InputError(f"filter_scale must be positive, got {filter_scale!r}")
         self.filter_basis: Basis = filter_basis
-        self.filter_scale = float(filter_scale)
         self.filter_orders = (low, high)
         self.quadrature_size = resolve_size(quadrature_size, chaos_order, gate_order)
         self.activation = resolve_activation(activation)
@@ -117,8 +111,8 @@ class DSSConv(nn.Module):
     def reset_parameters(self) -> None:
         """Start again: filters by name, gates 0.7 and 0.3, weights drawn, bias zero."""
         low, high = initial_filters(self.filter_init, self.filter_orders)
-        self.low_coefficients.copy_(low * self.filter_scale)
-        self.high_coefficients.copy_(high * self.filter_scale)
+        self.low_coefficients.copy_(low)
+        self.high_coefficients.copy_(high)
         for gates, start in ((self.low_gates, 0.7), (self.high_gates, 0.3)):
             gates.zero_()
             gates[:, 0] = start

@@ -65,7 +65,6 @@ class DSSGNN(nn.Module):
         weight_init: ``"glorot"``, or ``"published"`` for the authors' non-zero mean.
         branches: ``"sum"`` or ``"concat"`` in the first layer of ``propagation="first"``.
         filter_basis: of the polynomials, ``"chebyshev"`` (the paper) or ``"monomial"``.
-        filter_scale: what the filters' start is multiplied by.
         eta: gives the branches the authors' two operators in place of the graph's one: ``"sym"`` of
             `published_operators`, with this exponent of the degrees in the high-pass branch.
 
@@ -104,7 +103,6 @@ class DSSGNN(nn.Module):
         weight_init: WeightInit = "glorot",
         branches: Branches = "sum",
         filter_basis: Basis = "chebyshev",
-        filter_scale: float = 1.0,
         eta: float | None = None,
     ) -> None:
         super().__init__()
@@ -154,7 +152,6 @@ class DSSGNN(nn.Module):
             "gate_order": gate_order,
             "filter_init": filter_init,
             "filter_basis": filter_basis,
-            "filter_scale": filter_scale,
         }
         self.lift = _Lift(in_channels, hidden_channels, chaos_order, lift, weight_init)
         activated = num_layers - 1 if readout == "filtered" else num_layers
@@ -225,9 +222,8 @@ class DSSGNN(nn.Module):
         expected = self.lift.weight.dtype
         if x.dtype != expected and not torch.is_autocast_enabled(x.device.type):
             raise InputError(f"x is {x.dtype}, but the model is {expected}; use x.to({expected})")
-        operator: Operators = self._operator(graph, x)
-        if self.eta is not None:
-            operator = published_operators(cast(GraphOperator, operator), "sym", self.eta)
+        one = self._operator(graph, x)
+        operator: Operators = one if self.eta is None else self._pair(one, self.eta)
         x = drop_features(x, self.input_dropout, self.training)
         first = cast(DSSConv | _ChaosLinear, self.layers[0])
         # Nothing stands between the lift and the first W: their product is taken once, on the weights.
@@ -256,6 +252,17 @@ class DSSGNN(nn.Module):
                 h = torch.cat([h[:, :1] + self.readout_bias, h[:, 1:]], dim=1)
         return ChaosExpansion(h, self.quadrature_size)
 
+    @staticmethod
+    def _pair(graph: GraphOperator, eta: float) -> tuple[GraphOperator, GraphOperator]:
+        options = graph.options["normalization"], graph.options["lambda_max"]
+        if options != ("sym", 2.0):
+            raise InputError(
+                "eta goes with an operator of normalization='sym' and lambda_max=2.0, got {!r} and {!r}".format(
+                    *options
+                )
+            )
+        return published_operators(graph, "sym", eta)
+
     def _skip(self, i: int, h: Tensor) -> Tensor | None:
         """What goes around layer ``i``: nothing where it gives the logits."""
         if not self.residual or (i + 1 == len(self.layers) and self.readout_weight is None):
@@ -277,7 +284,6 @@ class _SpectralOptions(TypedDict):
     gate_order: int
     filter_init: FilterInit
     filter_basis: Basis
-    filter_scale: float
 
 
 class _Lift(nn.Module):

@@ -41,7 +41,10 @@ class Pair(NamedTuple):
 
 
 def paired_trials(records: Iterable[Record]) -> list[Pair]:
-    """Every drawn or declared trial of ``best`` beside the trial of ``best-p0`` that differs in the order alone."""
+    """Every drawn or declared trial of ``best`` beside the trial of ``best-p0`` that differs in the order alone.
+
+    Both of one device, where it has both arms.
+    """
     trials: dict[tuple[str, str, str, str, str], dict[str, tuple[dict[str, Any], float]]] = {}
     for record in records:
         name, _, round_of = record.variant.partition(", ")
@@ -52,13 +55,17 @@ def paired_trials(records: Iterable[Record]) -> list[Pair]:
                 for trial in record.config["trials"]
                 if trial["val_brier"]
             }
-    return [
-        Pair(dataset, config, ours, others[key][1], round_of == "starts round")
-        for (dataset, device, length, round_of, name), found in sorted(trials.items())
-        if name == "best" and (others := trials.get((dataset, device, length, round_of, "best-p0")))
-        for key, (config, ours) in found.items()
-        if key in others
-    ]
+    pairs = []
+    for (dataset, device, *same, name), found in sorted(trials.items()):
+        controls = {key[1]: own for key, own in trials.items() if key == (dataset, key[1], *same, "best-p0")}
+        others = controls.get(device) or next(iter(controls.values()), {})
+        if name == "best":
+            pairs += [
+                Pair(dataset, config, ours, others[key][1], same[-1] == "starts round")
+                for key, (config, ours) in found.items()
+                if key in others
+            ]
+    return pairs
 
 
 def _without_order(config: dict[str, Any]) -> str:

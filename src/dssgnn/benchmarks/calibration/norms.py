@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, same_but_for, spread_of
+from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, config_without_seeds, same_but_for, spread
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.calibration.space import DSS_FAMILIES, PENALTY, dss_setup
 from dssgnn.benchmarks.markdown import markdown
@@ -17,7 +17,7 @@ __all__ = ["JOINT", "TABLES", "compared", "norm_rows"]
 _EPOCHS, _PATIENCE = 300, 60
 _RATES = {"lr": 0.01, "weight_decay": 5e-4, "chaos_weight": 0.0, "coefficient_lr": None}
 # The norm, whether a channel's orders are dropped together, and the objective. Without an order the two objectives are
-# one and the joint norm is batch norm, so that two controls serve all.
+# one and the joint norm is batch norm, so that two controls serve all, each without a penalty and with one.
 _KINDS: tuple[tuple[str | None, bool, str], ...] = (
     (None, True, "quadrature"),
     (None, True, "predictive"),
@@ -76,8 +76,8 @@ def _setup(changed: dict[str, Any], dataset: str) -> Setup:
 class _Pairs(NamedTuple):
     dataset: str
     seeds: int
-    ours: dict[int, Record]  # of the first seed
-    theirs: dict[int, Record]
+    ours: dict[str, list[float]]  # every metric by split, a mean over the seeds
+    theirs: dict[str, list[float]]
     result: PairedComparison
     p_value: float  # Holm's, over the datasets
 
@@ -85,7 +85,10 @@ class _Pairs(NamedTuple):
 def compared(
     records: list[Record], norm: str | None, joint_dropout: bool, objective: str, penalised: bool
 ) -> list[_Pairs]:
-    """Order 3 against order 0 on every dataset, split by split, means of the seeds that both have."""
+    """Order 3 against order 0 on every dataset, split by split, means of the seeds that both have.
+
+    The two of a seed ran on one device; seeds need not have.
+    """
     found = [by_row(records, "calibration-ablation", seed) for seed in sorted({r.seed or 0 for r in records})]
     labels = _label(norm, joint_dropout, objective), _control(norm, penalised)
     lines = []
@@ -99,14 +102,28 @@ def compared(
             and len(ours) > 1
             and same_but_for(ours, theirs, _COMPARED)
         ]
+        pairs = [pair for pair in pairs if _repeats(pair, pairs[0])]
         if pairs:
-            scores = [
-                [_mean([pair[side] for pair in pairs], split) for split in sorted(pairs[0][0])]
-                for side in (0, 1)
-            ]
-            lines.append((dataset, len(pairs), *pairs[0], compare_paired(*scores)))
+            sides = _means([ours for ours, _ in pairs]), _means([theirs for _, theirs in pairs])
+            lines.append((dataset, len(pairs), *sides, compare_paired(*(side["brier"] for side in sides))))
     corrected = holm([line[-1].p_value for line in lines])
     return [_Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
+
+
+def _repeats(pair: Sequence[dict[int, Record]], first: Sequence[dict[int, Record]]) -> bool:
+    """Whether a pair is the first one again, of the same splits, under another seed."""
+    return all(
+        one.keys() == other.keys()
+        and config_without_seeds(next(iter(one.values()))) == config_without_seeds(next(iter(other.values())))
+        for one, other in zip(pair, first, strict=True)
+    )
+
+
+def _means(runs: list[dict[int, Record]]) -> dict[str, list[float]]:
+    return {
+        name: [statistics.fmean(run[split].metrics[name] for run in runs) for split in sorted(runs[0])]
+        for name in ("brier", "chaos_energy")
+    }
 
 
 def _table(records: list[Record]) -> str:
@@ -117,19 +134,15 @@ def _table(records: list[Record]) -> str:
             for dataset, seeds, ours, theirs, c, p in compared(records, norm, joint, objective, penalised):
                 kind = (norm or "none") + ("" if joint else ", dropout by order")
                 against = "penalty" if penalised else "none"
-                texts = [spread_of(theirs, "brier"), spread_of(ours, "brier"), f"{c.difference:+.4f}"]
+                texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
                 test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
-                energy = spread_of(ours, "chaos_energy", digits=2)
+                energy = spread(ours["chaos_energy"], digits=2)
                 lines.append([kind, objective, against, dataset, *texts, *test, energy])
     header = [
         "norm", "objective", "control's penalty", "dataset", "P=0", "P=3", "difference", "95 % interval", "p (Holm)",
         "splits won", "runs a split", "chaos energy",
     ]  # fmt: skip
     return markdown(header, lines) if lines else ABSENT
-
-
-def _mean(runs: Sequence[dict[int, Record]], split: int) -> float:
-    return statistics.fmean(run[split].metrics["brier"] for run in runs)
 
 
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {"chaos-norms": ("calibration.json", _table)}

@@ -20,6 +20,7 @@ from dssgnn.errors import InputError
 from dssgnn.systems import METHODS
 
 __all__ = [
+    "OUR_ABLATIONS",
     "SweepRow",
     "ablation_rows",
     "asked_graphs",
@@ -31,6 +32,10 @@ __all__ = [
 
 System = tuple[str, str]  # method and variant
 SweepRow = tuple[str, str, str, Callable[[], Setup]]
+
+
+# Of the search's start, whatever the base.
+OUR_ABLATIONS = {"start-norms": norm_rows(), "start-joint": norm_rows(JOINT)}
 
 
 def known_systems() -> list[System]:
@@ -116,7 +121,7 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     rows = [
         (graph, "dss-gnn", label, partial(make, graph))
         for name in given
-        if name not in ours
+        if name not in OUR_ABLATIONS
         for graph in graphs
         if graph in datasets_of(name, variant)
         for label, make in ablation(name, variant).items()
@@ -124,9 +129,9 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     rows += [
         (graph, "dss-gnn", label, partial(make, graph))
         for name in given
-        if name in ours
+        if name in OUR_ABLATIONS
         for graph in graphs
-        for label, make in ours[name].items()
+        for label, make in OUR_ABLATIONS[name].items()
     ]
     if not rows:
         raise InputError(f"the paper has no such ablation of {', '.join(graphs)}")

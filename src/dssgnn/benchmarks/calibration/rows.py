@@ -10,8 +10,8 @@ from typing import Any
 from dssgnn.benchmarks.records import Record
 
 __all__ = [
-    "ABSENT", "CURVES", "Rows", "by_row", "mean_of", "printed_text", "published", "published_ablations", "same_but_for",
-    "spread", "spread_of",
+    "ABSENT", "CURVES", "Rows", "by_row", "config_without_seeds", "mean_of", "printed_text", "published",
+    "published_ablations", "same_but_for", "spread", "spread_of",
 ]  # fmt: skip
 
 ABSENT = "Not measured yet.\n"
@@ -61,9 +61,15 @@ def by_row(records: Iterable[Record], benchmark: str = "calibration", seed: int 
 def same_but_for(one: dict[int, Record], other: dict[int, Record], names: Iterable[str] = ()) -> bool:
     """Whether two rows are of one device and one configuration, but for what ``names`` and the seeds say."""
     first, second = (next(iter(side.values())) for side in (one, other))
+    return first.device == second.device and config_without_seeds(first, names) == config_without_seeds(
+        second, names
+    )
+
+
+def config_without_seeds(record: Record, names: Iterable[str] = ()) -> dict[str, Any]:
+    """A record's configuration but for its seeds and ``names``."""
     left_out = {*names, "seeds"}
-    configs = [{k: v for k, v in r.config.items() if k not in left_out} for r in (first, second)]
-    return first.device == second.device and configs[0] == configs[1]
+    return {k: v for k, v in record.config.items() if k not in left_out}
 
 
 def mean_of(splits: dict[int, Record], key: str) -> float:

@@ -12,7 +12,7 @@ import torch
 from dssgnn.benchmarks.calibration.frame import place_of, train_together
 from dssgnn.benchmarks.calibration.judging import judged
 from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import ARMS, PENALTY, TWINS, dss_setup
+from dssgnn.benchmarks.calibration.space import ARMS, COEFFICIENT_DECAY, PENALTY, TWINS, dss_setup
 from dssgnn.benchmarks.calibration.trials import begin, best_shapes, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.records import Record, merge_records, read_records
 from dssgnn.benchmarks.tasks import nodes_and_direction, split_tasks
@@ -21,10 +21,23 @@ from dssgnn.training import NodeTask, TrainingResult
 __all__ = ["Budget", "chosen", "search", "searched_row"]
 
 Row = tuple[str, str]
+Scores = dict[str, tuple[list[float], str]]  # by configuration: of every split, and the device
 Say = Callable[[str], None]
 
 _BENCHMARK = "calibration-search"
 _MEMBERS = 30  # of one block; on a small graph a launch costs as much for many as for few
+# Settings of the training that a trial's configuration says, or that change nothing.
+_TOLD = (
+    "objective",
+    "lr",
+    "weight_decay",
+    "groups",
+    "chaos_weight",
+    "logit_weight",
+    "seed",
+    "checkpoint_every",
+    "capture",
+)
 
 
 @dataclass(frozen=True)
@@ -108,7 +121,8 @@ def search(
     if arm.starts:
         scored += rounds.scores("starts", begin(arm, b.starts, b.rates), b.splits)
     for generation in range(1, 1 if arm.starts else b.generations + 1):
-        trials = breed(arm, scored, b.children, b.rates, seed=generation)
+        # Under its parent's rates alone a child would keep what was drawn first.
+        trials = breed(arm, scored, b.children, max(b.rates, 2), seed=generation)
         scored += rounds.scores(f"bred {generation}", trials, b.splits)
     if not b.finalists:
         return dict(min(scored, key=lambda pair: pair[1])[0])
@@ -164,10 +178,10 @@ class _Rounds:
         for block in _blocks(missing, max(1, _MEMBERS // len(splits))):
             values = self._train(name, block, splits)
             for config, own in zip(block, values, strict=True):
-                known[text_of(config)] = own
+                known[text_of(config)] = (own, place_of(self.device))
             drawn = [text_of(config) for config in trials]
             self._write(name, {t: known[t] for t in drawn if t in known}, splits)
-        return [(config, float(np.mean(known[text_of(config)] or np.inf))) for config in trials]
+        return [(config, float(np.mean(known[text_of(config)][0] or np.inf))) for config in trials]
 
     def _train(self, name: str, block: list[dict[str, Any]], splits: tuple[int, ...]) -> list[list[float]]:
         halvings = self.budget.halvings
@@ -205,18 +219,16 @@ class _Rounds:
     def _run(self, name: str, splits: tuple[int, ...]) -> dict[str, Any]:
         """All that a trial's score depends on besides its configuration."""
         first = self.arm.setup(draw(self.arm, 1, 1)[0], *self._length(name))
-        training = asdict(first.training)
-        given = {k: training[k] for k in ("epochs", "patience", "monitor", "optimizer", "clip", "precision")}
-        seeds = [first.seed(split, 0) for split in splits]
-        plain: dict[str, Any] = json.loads(
-            json.dumps({**given, "splits": splits, "seeds": seeds, "halvings": self.budget.halvings})
-        )
+        training = {k: v for k, v in asdict(first.training).items() if k not in _TOLD}
+        told = {"splits": splits, "seeds": [first.seed(split, 0) for split in splits]}
+        own = {"coefficient_decay": COEFFICIENT_DECAY, "halvings": self.budget.halvings}
+        plain: dict[str, Any] = json.loads(json.dumps({**training, **told, **own}))
         return plain
 
     def _variant(self, name: str) -> str:
         return f"{self.row[1]}, {name} round"
 
-    def _read(self, name: str, splits: tuple[int, ...]) -> dict[str, list[float]]:
+    def _read(self, name: str, splits: tuple[int, ...]) -> Scores:
         if not self.out.exists():
             return {}
         key = (_BENCHMARK, self.dataset, self.row[0], self._variant(name), None, 0)
@@ -226,17 +238,28 @@ class _Rounds:
             return {}
         # A choice holds wherever it was made; that of this device comes first.
         record = max(found, key=lambda r: (r.device == place_of(self.device), len(r.config["trials"])))
-        return {text_of(trial["config"]): trial["val_brier"] for trial in record.config["trials"]}
+        return {
+            text_of(trial["config"]): (trial["val_brier"], trial.get("device", record.device))
+            for trial in record.config["trials"]
+        }
 
-    def _write(self, name: str, known: dict[str, list[float]], splits: tuple[int, ...]) -> None:
-        best = min((float(np.mean(values)) for values in known.values() if values), default=2.0)
+    def _write(self, name: str, known: Scores, splits: tuple[int, ...]) -> None:
+        best = min((float(np.mean(values)) for values, _ in known.values() if values), default=2.0)
+        here = place_of(self.device)
         config = {
             "run": self._run(name, splits),
-            "trials": [{"config": json.loads(text), "val_brier": values} for text, values in known.items()],
+            "trials": [
+                {
+                    "config": json.loads(text),
+                    "val_brier": values,
+                    **({} if device == here else {"device": device}),
+                }
+                for text, (values, device) in known.items()
+            ],
         }
         record = Record(
             _BENCHMARK, self.dataset, self.row[0], self._variant(name),
-            {"val_brier": best}, config, place_of(self.device), seed=0, selected_on="validation brier",
+            {"val_brier": best}, config, here, seed=0, selected_on="validation brier",
         )  # fmt: skip
         merge_records(self.out, [record])
 

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from dssgnn.baselines import TFE_PRESETS, DeepEnsemble, GDeltaUQ, MCDropout
 from dssgnn.benchmarks.calibration.setup import Setup
+from dssgnn.benchmarks.calibration.space import ARMS, EARLIER
 from dssgnn.benchmarks.presets import PRESETS, Preset, Variant, chebyshev, preset
 from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
 from dssgnn.training import NodeTask, ParameterGroup, TrainingConfig
@@ -183,6 +184,7 @@ SYSTEMS: dict[tuple[str, str], Callable[[str], Setup]] = {
     ("g-delta-uq", "hidden"): _g_delta_uq("hidden"),
     ("g-delta-uq", "layer"): _g_delta_uq("layer"),
     # One fixed configuration of what people use today.
+    ("gcn-res", "earlier"): lambda dataset: ARMS["gcn-res", "tuned"].setup(EARLIER[dataset], 1000, 200),
     ("gcn-res", "modern"): _encoder("gcn-res", num_layers=3, input_dropout=0.5),
     ("dss-hybrid", "paper"): _hybrid("branch"),
     ("dss-hybrid", "published"): _hybrid("output"),
@@ -191,12 +193,14 @@ SYSTEMS: dict[tuple[str, str], Callable[[str], Setup]] = {
 
 
 def has_row(method: str, variant: str, dataset: str) -> bool:
-    """Whether a row can be run on a dataset: a preset of the paper only where it has one, all others anywhere.
+    """Whether a row can be run on a dataset: a preset of the paper only where it has one, as what was chosen before.
 
     Example:
         >>> [has_row("dss-gnn", "published-other", name) for name in ("tolokers", "cora")]
         [True, False]
     """
+    if variant == "earlier":
+        return dataset in EARLIER
     return method != "dss-gnn" or variant not in get_args(Variant) or (dataset, variant) in PRESETS
 
 

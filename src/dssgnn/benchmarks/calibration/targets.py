@@ -107,13 +107,20 @@ def _reruns(rows: Rows) -> list[list[str]]:
 
 def _seconds(records: list[Record]) -> list[list[str]]:
     """The slowest of the systems that were timed alone on a GPU."""
-    timed = [r for r in records if r.benchmark == TIMING and not r.device.startswith("cpu")]
+    timed = [
+        r
+        for r in records
+        if r.benchmark == TIMING
+        and not r.device.startswith("cpu")
+        and {*PRESENT} <= {*r.config["datasets"]}
+        and len(r.config["splits"]) == 10
+    ]
     if not timed:
         return []
     slowest = max(timed, key=lambda r: r.metrics["seconds"])
     seconds, graphs = slowest.metrics["seconds"], slowest.metrics["graphs"]
     text = f"{seconds:.0f} s ({slowest.method} {slowest.variant}, {graphs:.0f} graphs)"
-    what = "one system on its graphs, ten splits, alone on the GPU, a search not counted: the slowest that was timed"
+    what = "one system on the ten graphs, ten splits, one seed, alone on the GPU: the slowest that was timed"
     return [[what, "600 s", text]]
 
 

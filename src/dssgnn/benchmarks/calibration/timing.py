@@ -7,14 +7,14 @@ from pathlib import Path
 import torch
 
 from dssgnn.benchmarks.calibration.frame import place_of
-from dssgnn.benchmarks.calibration.rows import ABSENT
+from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, mean_of
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.markdown import markdown
-from dssgnn.benchmarks.records import Record, merge_records
+from dssgnn.benchmarks.records import Record, merge_records, read_records
 
-__all__ = ["TABLES", "TIMING", "timed_sweep"]
+__all__ = ["REPEATED", "TABLES", "TIMING", "timed_sweep"]
 
-TIMING = "calibration-time"
+TIMING, REPEATED = "calibration-time", "calibration-repeated"
 
 
 def timed_sweep(
@@ -26,15 +26,19 @@ def timed_sweep(
     say: Callable[[str], None],
     workers: int = 1,
 ) -> None:
-    """Sweep over one system's rows and record the time on the clock, processes and data loading included."""
+    """Sweep over one system's rows and record the time on the clock, processes and data loading included.
+
+    Of the graphs whose rows were measured; a search that is not on record is run, and counts.
+    """
     (system,) = {row[1:3] for row in rows}
     start = time.perf_counter()
     measure(rows, splits, out, device, say)
     seconds = time.perf_counter() - start
-    config = {"datasets": sorted(row[0] for row in rows), "splits": list(splits), "workers": workers}
-    metrics = {"seconds": seconds, "graphs": float(len(rows))}
+    done = sorted({record.setting for record in read_records(out)}) if out.exists() else []
+    config = {"datasets": done, "splits": list(splits), "workers": workers}
+    metrics = {"seconds": seconds, "graphs": float(len(done))}
     merge_records(out, [Record(TIMING, "all", *system, metrics, config, place_of(device))])
-    say(f"{' '.join(system)} on {len(rows)} graphs: {seconds:.0f} s")
+    say(f"{' '.join(system)} on {len(done)} graphs: {seconds:.0f} s")
 
 
 def _table(records: list[Record]) -> str:
@@ -51,6 +55,18 @@ def _table(records: list[Record]) -> str:
     return markdown(header, sorted(lines)) if lines else ABSENT
 
 
+def _repeated(records: list[Record]) -> str:
+    """Rows beside what they scored when they were run once more, with the same seeds on the same device."""
+    again, lines = by_row(records, REPEATED), []
+    for key, first in by_row(records).items():
+        if key in again:
+            scores = [mean_of(splits, "brier") for splits in (first, again[key])]
+            lines.append([*key, *(f"{score:.4f}" for score in scores), f"{scores[1] - scores[0]:+.4f}"])
+    header = ["dataset", "system", "variant", "Brier", "once more", "difference"]
+    return markdown(header, lines) if lines else ABSENT
+
+
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
-    "calibration-time": ("calibration.json", _table)
+    "calibration-repeated": ("calibration.json", _repeated),
+    "calibration-time": ("calibration.json", _table),
 }
