@@ -11,14 +11,16 @@ from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
 from dssgnn.graph.filter import Basis
 from dssgnn.graph.pair import published_operators
+from dssgnn.nn.chaos_linear import ChaosLinear
 from dssgnn.nn.conv import Branches, DSSConv, Operators
 from dssgnn.nn.dropout import dropout
-from dssgnn.nn.features import drop_features, linear_features
+from dssgnn.nn.features import drop_features
 from dssgnn.nn.init import WeightInit, init_weight
+from dssgnn.nn.lift import ChaosLift, Lift
 from dssgnn.nn.linear import linear
 from dssgnn.nn.norm import Norm, make_norm
-from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
-from dssgnn.spectral import projection_tables, resolve_size
+from dssgnn.nn.projection import Activation, resolve_activation
+from dssgnn.spectral import resolve_size
 from dssgnn.spectral.chebyshev import FilterInit
 from dssgnn.validation import FeatureCheck, check_choice, check_count
 
@@ -26,7 +28,6 @@ __all__ = ["DSSGNN"]
 
 Propagation = Literal["every", "first", "last"]
 Readout = Literal["linear", "filtered"]
-Lift = Literal["separate", "shared"]
 
 
 class DSSGNN(nn.Module):
@@ -153,12 +154,12 @@ class DSSGNN(nn.Module):
             "filter_init": filter_init,
             "filter_basis": filter_basis,
         }
-        self.lift = _Lift(in_channels, hidden_channels, chaos_order, lift, weight_init)
+        self.lift = ChaosLift(in_channels, hidden_channels, chaos_order, lift, weight_init)
         activated = num_layers - 1 if readout == "filtered" else num_layers
         widths = [hidden_channels] * num_layers + [out_channels]
         if readout == "linear":
             widths[num_layers] = hidden_channels
-        layers: list[DSSConv | _ChaosLinear] = []
+        layers: list[DSSConv | ChaosLinear] = []
         filtering = {"every": range(num_layers), "first": (0,), "last": (num_layers - 1,)}[propagation]
         for i in range(num_layers):
             # A module that learns (PReLU) is learned in every layer on its own.
@@ -176,7 +177,7 @@ class DSSGNN(nn.Module):
                     )
                 )
             else:
-                layers.append(_ChaosLinear(widths[i], widths[i + 1], chaos_order, activation=sigma, **layer))
+                layers.append(ChaosLinear(widths[i], widths[i + 1], chaos_order, activation=sigma, **layer))
         self.layers = nn.ModuleList(layers)
         self.norms = nn.ModuleList(
             make_norm(norm, hidden_channels, chaos_order) for _ in range(activated) if norm
@@ -225,13 +226,13 @@ class DSSGNN(nn.Module):
         one = self._operator(graph, x)
         operator: Operators = one if self.eta is None else self._pair(one, self.eta)
         x = drop_features(x, self.input_dropout, self.training)
-        first = cast(DSSConv | _ChaosLinear, self.layers[0])
+        first = cast(DSSConv | ChaosLinear, self.layers[0])
         # Nothing stands between the lift and the first W: their product is taken once, on the weights.
         folded = not (self.training and self.lift_dropout) and not self.residual and first.weight_first
         h = self.lift(x, first.weight if folded else None)
         h = dropout(h, self.lift_dropout, self.training)
         for i, layer in enumerate(self.layers):
-            layer = cast(DSSConv | _ChaosLinear, layer)
+            layer = cast(DSSConv | ChaosLinear, layer)
             inner = self._drop(h) if i > 0 else h
             # Around a layer goes the state itself: dropped at every layer, little of it would reach the end.
             skip = self._skip(i, inner if self.residual == "inner" else h)
@@ -256,10 +257,9 @@ class DSSGNN(nn.Module):
     def _pair(graph: GraphOperator, eta: float) -> tuple[GraphOperator, GraphOperator]:
         options = graph.options["normalization"], graph.options["lambda_max"]
         if options != ("sym", 2.0):
+            got = "{!r} and {!r}".format(*options)
             raise InputError(
-                "eta goes with an operator of normalization='sym' and lambda_max=2.0, got {!r} and {!r}".format(
-                    *options
-                )
+                f"eta goes with an operator of normalization='sym' and lambda_max=2.0, got {got}"
             )
         return published_operators(graph, "sym", eta)
 
@@ -284,73 +284,3 @@ class _SpectralOptions(TypedDict):
     gate_order: int
     filter_init: FilterInit
     filter_basis: Basis
-
-
-class _Lift(nn.Module):
-    """``H_n = X W_in^(n)``, or ``H_n = g_n X W_in`` with one matrix and a gain an order."""
-
-    def __init__(
-        self, in_channels: int, out_channels: int, chaos_order: int, kind: Lift, weight_init: WeightInit
-    ) -> None:
-        super().__init__()
-        self.weight_init: WeightInit = weight_init
-        matrices = 1 if kind == "shared" else chaos_order + 1
-        self.weight = nn.Parameter(torch.empty(matrices, in_channels, out_channels))
-        self.gains = nn.Parameter(torch.empty(chaos_order + 1)) if kind == "shared" else None
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        init_weight(self.weight, self.weight_init)
-        if self.gains is not None:
-            self.gains.fill_(0.1)
-            self.gains[0] = 1.0
-
-    def forward(self, x: Tensor | SparseFeatures, following: Tensor | None = None) -> Tensor:
-        weight = self.weight if following is None else linear(self.weight, following)
-        matrices, _, width = weight.shape
-        weight = weight.transpose(0, 1).flatten(1)
-        h = linear_features(x, weight)
-        h = h.view(-1, matrices, width)
-        return h if self.gains is None else h * self.gains[:, None]
-
-
-class _ChaosLinear(nn.Module):
-    """A `DSSConv` without a graph: ``G_lp = I``, ``G_hp = 0``, gates 1."""
-
-    def __init__(
-        self,
-        in_channels: int,
-        out_channels: int,
-        chaos_order: int,
-        *,
-        quadrature_size: int,
-        activation: str | Activation | None,
-        bias: bool,
-        weight_init: WeightInit,
-    ) -> None:
-        super().__init__()
-        self.chaos_order, self.quadrature_size = chaos_order, quadrature_size
-        self.activation = resolve_activation(activation)
-        self.weight_init: WeightInit = weight_init
-        self.weight = nn.Parameter(torch.empty(in_channels, out_channels))
-        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self) -> None:
-        init_weight(self.weight, self.weight_init)
-        if self.bias is not None:
-            self.bias.zero_()
-        reset_activation(self.activation)
-
-    weight_first = True  # as in `DSSConv`: nothing has to come before ``W``
-
-    def filter(self, h: Tensor, graph: Operators) -> Tensor:
-        """Nothing to do on a graph."""
-        return h
-
-    def activate(self, u: Tensor) -> Tensor:
-        """The layer after ``W``."""
-        tables = projection_tables(self.chaos_order, self.quadrature_size, self.weight.dtype, u.device)
-        return evaluate_activate_project(u, *tables, self.activation, self.bias)
