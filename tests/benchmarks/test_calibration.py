@@ -495,8 +495,7 @@ def test_every_row_trains_as_a_population(row):
             "there is no such row of these graphs",
         ),
         (["--datasets", "cora", "--curves", "reliability", "--workers", "2"], "--curves does not go with"),
-        (["--datasets", "cora", "--timed", "--out", "new.json"], "--timed is of one system with a variant"),
-        (["--datasets", "cora", "--methods", "gcn", "--variants", "paper", "--timed"], "--timed is of one"),
+        (["--datasets", "cora", "--timed"], "--timed is of one system with a variant"),
         (["--datasets", "cora", "--ablations", "order", "--timed"], "--timed does not go with --ablations"),
         (["--datasets", "cora", "--splits", "0", "--timed"], "--timed is of one run of each split"),
     ],
@@ -519,13 +518,15 @@ def test_command_runs_a_row(tmp_path, monkeypatch):
     assert {(r.method, r.variant, r.split) for r in read_records(out)} == {
         ("gpr-gnn", "paper", s) for s in (0, 1)
     }
-    timed = ["calibration", *words, "--device", "cpu", "--out", str(tmp_path / "new.json"), "--timed"]
+    timed = ["calibration", *words, "--device", "cpu", "--out", str(out), "--timed"]
     result = CliRunner().invoke(bench, timed, catch_exceptions=False)
     assert "gpr-gnn paper on 1 graphs: " in result.output
-    (record,) = (r for r in read_records(tmp_path / "new.json") if r.benchmark == "calibration-time")
+    kinds = [r.benchmark for r in read_records(out)]
+    assert sorted(kinds) == ["calibration"] * 2 + ["calibration-repeated"] * 2 + ["calibration-time"]
+    (record,) = (r for r in read_records(out) if r.benchmark == "calibration-time")
     assert (record.config["datasets"], record.config["splits"]) == (["texas"], [0, 1])
     assert 0 < record.metrics["seconds"] < 100
-    with pytest.raises(InputError, match="--timed is of one system"):  # the file is no longer new
+    with pytest.raises(InputError, match="has a timed run of gpr-gnn paper"):
         CliRunner().invoke(bench, timed, catch_exceptions=False)
 
 

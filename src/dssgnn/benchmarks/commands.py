@@ -184,7 +184,7 @@ def calibration(
     ] = 1,
     timed: Annotated[
         bool,
-        typer.Option("--timed", help="Also record what the command took, in a results file that is new."),
+        typer.Option("--timed", help="Run one system anew, beside what is on record, and record the time."),
     ] = False,
     rows: Annotated[bool, typer.Option("--rows", help="List every system and variant, and stop.")] = False,
 ) -> None:
@@ -228,8 +228,8 @@ def calibration(
         raise InputError("--timed does not go with --ablations or --curves")
     if timed and not (numbers and seeds == 1):
         raise InputError("--timed is of one run of each split, got --splits 0 or --seeds above 1")
-    if timed and (out is None or out.exists() or len(systems) != 1 or systems[0][1] == "default"):
-        raise InputError("--timed is of one system with a variant, and of a new results file as --out")
+    if timed and (len(systems) != 1 or systems[0][1] == "default"):
+        raise InputError("--timed is of one system with a variant")
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")
     place, tell = torch.device(resolve_device(device)), partial(print, flush=True)
     if ablations:

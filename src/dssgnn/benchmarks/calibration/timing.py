@@ -11,6 +11,7 @@ from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, mean_of
 from dssgnn.benchmarks.calibration.setup import Setup
 from dssgnn.benchmarks.markdown import markdown
 from dssgnn.benchmarks.records import Record, merge_records, read_records
+from dssgnn.errors import InputError
 
 __all__ = ["REPEATED", "TABLES", "TIMING", "timed_sweep"]
 
@@ -26,19 +27,27 @@ def timed_sweep(
     say: Callable[[str], None],
     workers: int = 1,
 ) -> None:
-    """Sweep over one system's rows and record the time on the clock, processes and data loading included.
+    """Run one system's rows, whatever is on record of them, and record the time on the clock, all included.
 
-    Of the graphs whose rows were measured; a search that is not on record is run, and counts.
+    They are kept as repetitions, beside the rows of the tables. A search that is not on record is run, and counts.
     """
     (system,) = {row[1:3] for row in rows}
+    place = place_of(device)
+    if _repetitions(out, system, place):
+        raise InputError(f"{out} has a timed run of {' '.join(system)} on this device; give another --out")
     start = time.perf_counter()
-    measure(rows, splits, out, device, say)
+    measure(rows, splits, out, device, say, benchmark=REPEATED)
     seconds = time.perf_counter() - start
-    done = sorted({record.setting for record in read_records(out)}) if out.exists() else []
+    done = sorted({record.setting for record in _repetitions(out, system, place)})
     config = {"datasets": done, "splits": list(splits), "workers": workers}
     metrics = {"seconds": seconds, "graphs": float(len(done))}
-    merge_records(out, [Record(TIMING, "all", *system, metrics, config, place_of(device))])
+    merge_records(out, [Record(TIMING, "all", *system, metrics, config, place)])
     say(f"{' '.join(system)} on {len(done)} graphs: {seconds:.0f} s")
+
+
+def _repetitions(out: Path, system: tuple[str, str], place: str) -> list[Record]:
+    found = read_records(out) if out.exists() else []
+    return [r for r in found if (r.benchmark, r.method, r.variant, r.device) == (REPEATED, *system, place)]
 
 
 def _table(records: list[Record]) -> str:
