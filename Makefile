@@ -33,6 +33,8 @@ calibration: setup
 	$(CALIBRATION) --methods dss-gnn,gcn-res,tfe-gnn --variants best,best-p0,twin-p0,twin-p0-penalty,tuned --seeds 3 --workers $(WORKERS)
 	$(CALIBRATION) --ablations all --workers $(WORKERS)
 	$(CALIBRATION) --ablations start-joint --seeds 3 --workers $(WORKERS)
+	-$(CALIBRATION) --methods dss-gnn --variants published --timed --workers $(WORKERS)
+	-$(CALIBRATION) --methods dss-gnn --variants best --timed --workers $(WORKERS)
 	$(CALIBRATION) --methods dss-gnn --variants best --curves reliability
 	$(CALIBRATION) --methods gcn,deep-ensemble --variants paper --curves reliability
 	$(CALIBRATION) --methods dss-gnn --variants best,published --datasets minesweeper --curves curvature
