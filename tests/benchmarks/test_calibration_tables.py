@@ -42,7 +42,7 @@ def test_published_values_are_the_printed_ones():
 def test_a_row_beside_the_paper():
     (line,) = table("calibration", rows("gcn", "paper", [0.20, 0.22], brier_scaled=0.19))[2:]
     assert line == (
-        "| cora | gcn | paper | 2 | 87.00 ± 0.00 | 87.45 ± 1.61 | 0.2100 ± 0.0100 | 0.213 ± 0.014 | 0.1900 | "
+        "| cora | gcn | paper | 2 | 1 | 87.00 ± 0.00 | 87.45 ± 1.61 | 0.2100 ± 0.0100 | 0.213 ± 0.014 | 0.1900 | "
         "0.0200 ± 0.0000 | – |"
     )
 
@@ -232,8 +232,16 @@ def test_repetitions_are_averaged_before_they_are_compared():
     assert (
         "| -0.1500 |" in table("calibration-paired", other + theirs)[2]
     )  # seed 2 is another configuration's
-    first = table("calibration", ours)[2]
-    assert "0.1500 ±" in first  # the table itself is of one run a split
+    assert "| 2 | 4 |" in (line := table("calibration", ours)[2])
+    assert "0.3875 ±" in line  # the table itself is of all runs of a split
+    line = table("calibration", other)[2]
+    assert "| 2 | 3 |" in line and "0.4000 ±" in line  # but of one configuration: seeds 0, 1 and 3
+
+
+def test_runs_that_lack_splits_are_left_out_of_a_row():
+    whole = rows("gcn", "paper", [0.1, 0.2])
+    (line,) = table("calibration", whole + repeated(rows("gcn", "paper", [0.9]), 1))[2:]
+    assert "| 2 | 1 |" in line and "0.1500 ±" in line
 
 
 def test_twins_of_another_search_are_not_compared():

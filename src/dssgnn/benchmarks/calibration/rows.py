@@ -3,6 +3,7 @@
 import json
 import statistics
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -39,23 +40,41 @@ def published_ablations() -> dict[str, dict[str, dict[str, Any]]]:
     return tables
 
 
-def by_row(records: Iterable[Record], benchmark: str = "calibration", seed: int = 0) -> Rows:
-    """Records by dataset, method and variant, then split; of repetitions one.
+def by_row(records: Iterable[Record], benchmark: str = "calibration", seed: int | None = None) -> Rows:
+    """Records by dataset, method and variant, then split.
 
-    A row is of one device and one configuration: those with the most splits, and of equals a GPU's.
+    A row is of one device and one configuration: those with the most splits, then with the most runs, and of equals a
+    GPU's. With a ``seed`` it is that run; without, every metric is the mean over the runs that have all its splits, and
+    ``runs`` says how many.
     """
-    found: dict[tuple[str, str, str], dict[tuple[str, str], dict[int, Record]]] = {}
+    found: dict[tuple[str, str, str], dict[tuple[str, str], dict[int, dict[int, Record]]]] = {}
     for record in records:
         of_it = record.benchmark == benchmark and record.variant != "default"
-        if of_it and record.split is not None and record.seed == seed:
+        if of_it and record.split is not None and record.seed is not None and seed in (None, record.seed):
             key = record.setting, record.method, record.variant
             config = {k: v for k, v in record.config.items() if k not in ("seeds", *CURVES)}
             run = record.device, json.dumps(config, sort_keys=True)
-            found.setdefault(key, {}).setdefault(run, {})[record.split] = record
-    return {
-        key: max(sorted(runs.items()), key=lambda run: (len(run[1]), not run[0][0].startswith("cpu")))[1]
-        for key, runs in sorted(found.items())
-    }
+            found.setdefault(key, {}).setdefault(run, {}).setdefault(record.seed, {})[record.split] = record
+    return {key: _mean_run(kinds) for key, kinds in sorted(found.items())}
+
+
+def _mean_run(kinds: dict[tuple[str, str], dict[int, dict[int, Record]]]) -> dict[int, Record]:
+    """The mean over the runs of the one device and configuration that stands for a row."""
+
+    def whole(runs: dict[int, dict[int, Record]]) -> list[dict[int, Record]]:
+        longest = max(runs.values(), key=len).keys()
+        return [own for _, own in sorted(runs.items()) if own.keys() == longest]
+
+    candidates = [(device, whole(runs)) for (device, _), runs in sorted(kinds.items())]
+    _, runs = max(candidates, key=lambda kind: (len(kind[1][0]), len(kind[1]), not kind[0].startswith("cpu")))
+    return {split: _mean_record([run[split] for run in runs]) for split in runs[0]}
+
+
+def _mean_record(runs: list[Record]) -> Record:
+    """The first of a split's runs with the means of the metrics that all have."""
+    names = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
+    means = {name: statistics.fmean(run.metrics[name] for run in runs) for name in names}
+    return replace(runs[0], metrics={**means, "runs": float(len(runs))})
 
 
 def same_but_for(one: dict[int, Record], other: dict[int, Record], names: Iterable[str] = ()) -> bool:

@@ -71,6 +71,7 @@ def _systems(records: list[Record]) -> str:
                 method,
                 variant,
                 str(len(splits)),
+                f"{mean_of(splits, 'runs'):.0f}",
                 spread(values["accuracy"], 100, 2),
                 printed_text(printed, "accuracy", 100, 2),
                 spread(values["brier"]),
@@ -81,8 +82,8 @@ def _systems(records: list[Record]) -> str:
             ]
         )
     header = [
-        "dataset", "system", "variant", "splits", "accuracy, %", "paper", "Brier", "paper", "with a temperature", "ECE",
-        "with a temperature",
+        "dataset", "system", "variant", "splits", "runs a split", "accuracy, %", "paper", "Brier", "paper",
+        "with a temperature", "ECE", "with a temperature",
     ]  # fmt: skip
     return markdown(header, rows) if rows else ABSENT
 
