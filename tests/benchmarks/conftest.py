@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dssgnn.benchmarks import tasks as tasks_module
+from dssgnn.benchmarks.frame import tasks as tasks_module
 from dssgnn.data import Split
 from dssgnn.data.synthetic import minesweeper
 

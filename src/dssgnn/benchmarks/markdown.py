@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable
 
-__all__ = ["markdown"]
+__all__ = ["ABSENT", "markdown"]
+
+ABSENT = "Not measured yet.\n"
 
 
 def markdown(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

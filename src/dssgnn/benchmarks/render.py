@@ -8,9 +8,8 @@ import statistics
 from collections.abc import Callable
 from pathlib import Path
 
-from dssgnn.benchmarks.calibration.rows import ABSENT
 from dssgnn.benchmarks.calibration.tables import TABLES as CALIBRATION_TABLES
-from dssgnn.benchmarks.markdown import markdown
+from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record, read_records
 from dssgnn.benchmarks.speed.tables import TABLES as SPEED_TABLES
 from dssgnn.errors import InputError

@@ -6,9 +6,9 @@ from functools import partial
 from typing import Any
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
-from dssgnn.benchmarks.calibration.setup import Setup
+from dssgnn.benchmarks.calibration.presets import PRESETS, Preset, Variant, preset
 from dssgnn.benchmarks.calibration.systems import preset_setup
-from dssgnn.benchmarks.presets import PRESETS, Preset, Variant, preset
+from dssgnn.benchmarks.frame import Setup
 from dssgnn.training import ParameterGroup
 
 __all__ = ["ABLATIONS", "ablation", "datasets_of"]

@@ -14,10 +14,8 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from dssgnn.baselines.temperature import TemperatureScaled
-from dssgnn.benchmarks.calibration.frame import config_of, missing_splits, place_of, train
-from dssgnn.benchmarks.calibration.setup import Setup
+from dssgnn.benchmarks.frame import Setup, SweepRow, config_of, missing_splits, place_of, split_tasks, train
 from dssgnn.benchmarks.records import Record, merge_records
-from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion, LogitDistribution
 from dssgnn.metrics import brier, expected_calibration_error, reliability_curve
@@ -44,7 +42,6 @@ BINS = 15  # of equal width; the tables' calibration error has ten
 POINTS = 600  # nodes that a scatter keeps
 
 Kind = Literal["reliability", "curvature"]
-Row = tuple[str, str, str, Callable[[], Setup], Kind]
 
 _SUFFIX = ", curvature"  # a row may be asked for both, and two records must not share a key
 
@@ -196,21 +193,22 @@ def curvature_records(
 
 
 def curves(
-    rows: Iterable[Row],
+    rows: Iterable[SweepRow],
+    kind: Kind,
     splits: Sequence[int],
     out: Path,
     device: torch.device,
     say: Callable[[str], None] = lambda text: None,
 ) -> None:
-    """Add the records of rows ``(dataset, method, variant, setup, kind)`` to ``out``, one row at a time.
+    """Add the records of rows to ``out``, one row at a time.
 
-    ``"reliability"`` is of every split, ``"curvature"`` of the first of them. What ``out`` holds already, of the same
-    configuration, is not run again. A row that does not fit the device, or has no chaos order to show, is said, and the
-    next one is run.
+    The kind ``"reliability"`` is of every split, ``"curvature"`` of the first of them. What ``out`` holds already, of
+    the same configuration, is not run again. A row that does not fit the device, or has no chaos order to show, is
+    said, and the next one is run.
     """
+    check_choice(kind, Kind, "kind")
     place = place_of(device)
-    for dataset, method, variant, make, kind in rows:
-        check_choice(kind, Kind, "kind")
+    for dataset, method, variant, make, _ in rows:
         setup = make()
         wanted = splits if kind == "reliability" else splits[:1]
         name = variant if kind == "reliability" else variant + _SUFFIX

@@ -1,24 +1,23 @@
 """Which norm lets a chaos order help: the search's first configuration under each, with an order and without."""
 
-import statistics
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
-from dssgnn.benchmarks.calibration.rows import ABSENT, by_row, config_without_seeds, same_but_for, spread
-from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import DSS_FAMILIES, PENALTY, dss_setup
-from dssgnn.benchmarks.markdown import markdown
-from dssgnn.benchmarks.records import Record
-from dssgnn.metrics import PairedComparison, compare_paired, holm
+from dssgnn.benchmarks.calibration.search.space import DSS_FAMILIES, PENALTY, dss_setup
+from dssgnn.benchmarks.frame import Setup
 
-__all__ = ["JOINT", "TABLES", "compared", "norm_rows"]
+__all__ = ["JOINT", "KINDS", "Kind", "control_of", "label_of", "norm_rows"]
+
+Kind = tuple[
+    str | None, bool, str
+]  # the norm, whether a channel's orders are dropped together, the objective
 
 _EPOCHS, _PATIENCE = 300, 60
 _RATES = {"lr": 0.01, "weight_decay": 5e-4, "chaos_weight": 0.0, "coefficient_lr": None}
-# The norm, whether a channel's orders are dropped together, and the objective. Without an order the two objectives are
-# one and the joint norm is batch norm, so that two controls serve all, each without a penalty and with one.
-_KINDS: tuple[tuple[str | None, bool, str], ...] = (
+# Without an order the two objectives are one and the joint norm is batch norm, so that two controls serve all, each
+# without a penalty and with one.
+KINDS: tuple[Kind, ...] = (
     (None, True, "quadrature"),
     (None, True, "predictive"),
     ("batch", True, "quadrature"),
@@ -27,28 +26,21 @@ _KINDS: tuple[tuple[str | None, bool, str], ...] = (
     ("joint", True, "predictive"),
     ("joint", False, "predictive"),
 )
-JOINT = _KINDS[4:6]  # what the pages claim anything for
-_COMPARED = (
-    "chaos_order",
-    "quadrature_size",
-    "norm",
-    "joint_dropout",
-    "objective",
-    "training",
-    "logit_weight",
-)
+JOINT = KINDS[4:6]  # what the pages claim anything for
 
 
-def _label(norm: str | None, joint_dropout: bool, objective: str) -> str:
+def label_of(norm: str | None, joint_dropout: bool, objective: str) -> str:
+    """The variant of a kind at order 3."""
     drop = "" if joint_dropout else ", dropout by order"
     return f"start, P=3, {norm or 'no'} norm{drop}, {objective}"
 
 
-def _control(norm: str | None, penalised: bool = False) -> str:
+def control_of(norm: str | None, penalised: bool = False) -> str:
+    """The variant without an order that a kind of this norm is compared with."""
     return f"start, P=0, {'batch' if norm else 'no'} norm{', penalty' if penalised else ''}"
 
 
-def norm_rows(kinds: Sequence[tuple[str | None, bool, str]] = _KINDS) -> dict[str, Callable[[str], Setup]]:
+def norm_rows(kinds: Sequence[Kind] = KINDS) -> dict[str, Callable[[str], Setup]]:
     """A setup for each dataset, by variant: P=3 in every kind, and P=0 under the norms of these kinds.
 
     P=0 comes twice, the second time with `PENALTY` on its squared logits.
@@ -56,7 +48,7 @@ def norm_rows(kinds: Sequence[tuple[str | None, bool, str]] = _KINDS) -> dict[st
     zero = {"chaos_order": 0, "quadrature_size": 1, "objective": "predictive"}
     three = {"chaos_order": 3, "quadrature_size": 4}
     rows: dict[str, Callable[[str], Setup]] = {
-        _control(norm, weight > 0): partial(
+        control_of(norm, weight > 0): partial(
             _setup, {**zero, "norm": norm, **({"logit_weight": weight} if weight else {})}
         )
         for norm in dict.fromkeys("batch" if norm else None for norm, _, _ in kinds)
@@ -64,85 +56,10 @@ def norm_rows(kinds: Sequence[tuple[str | None, bool, str]] = _KINDS) -> dict[st
     }
     for norm, joint, objective in kinds:
         changed = {**three, "norm": norm, "joint_dropout": joint, "objective": objective}
-        rows[_label(norm, joint, objective)] = partial(_setup, changed)
+        rows[label_of(norm, joint, objective)] = partial(_setup, changed)
     return rows
 
 
 def _setup(changed: dict[str, Any], dataset: str) -> Setup:
     start = {name: values[0] for name, values in DSS_FAMILIES["every"].items()}
     return dss_setup({**start, **_RATES, **changed}, _EPOCHS, _PATIENCE)
-
-
-class _Pairs(NamedTuple):
-    dataset: str
-    seeds: int
-    ours: dict[str, list[float]]  # every metric by split, a mean over the seeds
-    theirs: dict[str, list[float]]
-    result: PairedComparison
-    p_value: float  # Holm's, over the datasets
-
-
-def compared(
-    records: list[Record], norm: str | None, joint_dropout: bool, objective: str, penalised: bool
-) -> list[_Pairs]:
-    """Order 3 against order 0 on every dataset, split by split, means of the seeds that both have.
-
-    The two of a seed ran on one device; seeds need not have.
-    """
-    found = [by_row(records, "calibration-ablation", seed) for seed in sorted({r.seed or 0 for r in records})]
-    labels = _label(norm, joint_dropout, objective), _control(norm, penalised)
-    lines = []
-    for dataset in sorted({dataset for rows in found for dataset, _, _ in rows}):
-        pairs = [
-            (ours, theirs)
-            for rows in found
-            if (ours := rows.get((dataset, "dss-gnn", labels[0])))
-            and (theirs := rows.get((dataset, "dss-gnn", labels[1])))
-            and ours.keys() == theirs.keys()
-            and len(ours) > 1
-            and same_but_for(ours, theirs, _COMPARED)
-        ]
-        pairs = [pair for pair in pairs if _repeats(pair, pairs[0])]
-        if pairs:
-            sides = _means([ours for ours, _ in pairs]), _means([theirs for _, theirs in pairs])
-            lines.append((dataset, len(pairs), *sides, compare_paired(*(side["brier"] for side in sides))))
-    corrected = holm([line[-1].p_value for line in lines])
-    return [_Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
-
-
-def _repeats(pair: Sequence[dict[int, Record]], first: Sequence[dict[int, Record]]) -> bool:
-    """Whether a pair is the first one again, of the same splits, under another seed."""
-    return all(
-        one.keys() == other.keys()
-        and config_without_seeds(next(iter(one.values()))) == config_without_seeds(next(iter(other.values())))
-        for one, other in zip(pair, first, strict=True)
-    )
-
-
-def _means(runs: list[dict[int, Record]]) -> dict[str, list[float]]:
-    return {
-        name: [statistics.fmean(run[split].metrics[name] for run in runs) for split in sorted(runs[0])]
-        for name in ("brier", "chaos_energy")
-    }
-
-
-def _table(records: list[Record]) -> str:
-    """Every kind against both controls; p-values are Holm's over the datasets of one of them."""
-    lines = []
-    for norm, joint, objective in _KINDS:
-        for penalised in (False, True):
-            for dataset, seeds, ours, theirs, c, p in compared(records, norm, joint, objective, penalised):
-                kind = (norm or "none") + ("" if joint else ", dropout by order")
-                against = "penalty" if penalised else "none"
-                texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
-                test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
-                energy = spread(ours["chaos_energy"], digits=2)
-                lines.append([kind, objective, against, dataset, *texts, *test, energy])
-    header = [
-        "norm", "objective", "control's penalty", "dataset", "P=0", "P=3", "difference", "95 % interval", "p (Holm)",
-        "splits won", "runs a split", "chaos energy",
-    ]  # fmt: skip
-    return markdown(header, lines) if lines else ABSENT
-
-
-TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {"chaos-norms": ("calibration.json", _table)}

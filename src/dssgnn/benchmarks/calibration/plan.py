@@ -1,6 +1,6 @@
 """What `dssgnn bench calibration` was asked for, as rows that can be run."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -10,18 +10,16 @@ import torch
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import JOINT, norm_rows
-from dssgnn.benchmarks.calibration.search import chosen
-from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import ARMS, TWINS
+from dssgnn.benchmarks.calibration.presets import Variant
+from dssgnn.benchmarks.calibration.search import ARMS, TWINS, chosen, searched_row
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
-from dssgnn.benchmarks.presets import Variant
+from dssgnn.benchmarks.frame import Setup, SweepRow
 from dssgnn.data import names, status_rows
 from dssgnn.errors import InputError
 from dssgnn.systems import METHODS
 
 __all__ = [
     "OUR_ABLATIONS",
-    "SweepRow",
     "ablation_rows",
     "asked_graphs",
     "asked_splits",
@@ -31,8 +29,6 @@ __all__ = [
 ]
 
 System = tuple[str, str]  # method and variant
-SweepRow = tuple[str, str, str, Callable[[], Setup]]
-
 
 # Of the search's start, whatever the base.
 OUR_ABLATIONS = {"start-norms": norm_rows(), "start-joint": norm_rows(JOINT)}
@@ -96,8 +92,11 @@ def rows_of(
             return partial(chosen, graph, system, search, device, say=say)
         return partial(setup_of, *system, graph)
 
+    def group(graph: str, system: System) -> Hashable:
+        return (graph, searched_row(system)) if system in ARMS or system in TWINS else None
+
     return [
-        (graph, *system, setup(graph, system))
+        SweepRow(graph, *system, setup(graph, system), group(graph, system))
         for graph in graphs
         for system in systems
         if system[1] != "default" and has_row(*system, graph)
@@ -108,18 +107,14 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     """Ablations of the presets ``base``, each on the graphs that the paper has it for, and of norms on all."""
     if base not in ("published", "paper"):
         raise InputError(f"--base must be published or paper, got {base!r}")
-    ours = {
-        "start-norms": norm_rows(),
-        "start-joint": norm_rows(JOINT),
-    }  # of the search's start, whatever the base
-    known = [*ABLATIONS, *ours]
+    known = [*ABLATIONS, *OUR_ABLATIONS]
     given = known if asked == "all" else asked.split(",")
     for name in given:
         if name not in known:
             raise InputError(f"--ablations knows {', '.join(known)}, got {name!r}")
     variant = cast(Variant, base)
     rows = [
-        (graph, "dss-gnn", label, partial(make, graph))
+        SweepRow(graph, "dss-gnn", label, partial(make, graph))
         for name in given
         if name not in OUR_ABLATIONS
         for graph in graphs
@@ -127,7 +122,7 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
         for label, make in ablation(name, variant).items()
     ]
     rows += [
-        (graph, "dss-gnn", label, partial(make, graph))
+        SweepRow(graph, "dss-gnn", label, partial(make, graph))
         for name in given
         if name in OUR_ABLATIONS
         for graph in graphs
@@ -135,4 +130,4 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     ]
     if not rows:
         raise InputError(f"the paper has no such ablation of {', '.join(graphs)}")
-    return cast(list[SweepRow], rows)
+    return rows

@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from dssgnn.baselines import TFE_PRESETS, DeepEnsemble, GDeltaUQ, MCDropout
-from dssgnn.benchmarks.calibration.setup import Setup
-from dssgnn.benchmarks.calibration.space import ARMS, EARLIER
-from dssgnn.benchmarks.presets import PRESETS, Preset, Variant, chebyshev, preset
+from dssgnn.benchmarks.calibration.presets import PRESETS, Preset, Variant, chebyshev, preset
+from dssgnn.benchmarks.calibration.search.space import ARMS, EARLIER
+from dssgnn.benchmarks.frame import Setup
 from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
 from dssgnn.training import NodeTask, ParameterGroup, TrainingConfig
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch_geometric.nn import ChebConv, models
 
-from dssgnn.benchmarks.published import published_forward
+from dssgnn.benchmarks.speed.published import published_forward
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, sparse_where_faster
 from dssgnn.nn import DSSGNN, Deterministic

@@ -11,9 +11,9 @@ from typing import Any, cast
 import torch
 from torch import Tensor
 
+from dssgnn.benchmarks.frame import split_tasks
 from dssgnn.benchmarks.records import Record, device_name
 from dssgnn.benchmarks.speed.measure import Say, attempt
-from dssgnn.benchmarks.tasks import split_tasks
 from dssgnn.graph import sparse_where_faster
 from dssgnn.nn import DSSGNN
 from dssgnn.training import NodeTask, TrainingConfig, TrainingResult, fit, fit_population, seeded

@@ -1,0 +1,51 @@
+"""The table of what the searches chose, with its score on the nodes that chose it and on those that did not."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from dssgnn.benchmarks.calibration.search.space import ARMS
+from dssgnn.benchmarks.frame.rows import by_row, mean_of
+from dssgnn.benchmarks.markdown import ABSENT, markdown
+from dssgnn.benchmarks.records import Record
+
+__all__ = ["TABLES"]
+
+_WORDS = (
+    ("family", "{}"), ("num_layers", "layers {}"), ("hidden_channels", "width {}"), ("filter_orders", "K {}"),
+    ("norm", "{} norm"), ("chaos_order", "P = {}"), ("objective", "{} loss"), ("logit_weight", "penalty {}"),
+    ("eta", "eta {}"), ("direction", "edges {}"), ("edges", "edges {}"),
+)  # fmt: skip
+_PLAIN = (("logit_weight", 0.0), ("direction", "both"))  # not worth a word
+
+
+def _words(config: Mapping[str, Any]) -> str:
+    told = [(name, text, config.get(name)) for name, text in _WORDS]
+    return ", ".join(
+        text.format(value) for name, text, value in told if value is not None and (name, value) not in _PLAIN
+    )
+
+
+def _chosen(records: list[Record]) -> str:
+    rows = []
+    for (dataset, method, variant), splits in by_row(records).items():
+        if (method, variant) in ARMS:
+            validation, test = mean_of(splits, "val_brier"), mean_of(splits, "brier")
+            config = next(iter(splits.values())).config
+            rows.append(
+                [
+                    dataset,
+                    method,
+                    variant,
+                    _words(config),
+                    f"{validation:.4f}",
+                    f"{test:.4f}",
+                    f"{test - validation:+.4f}",
+                ]
+            )
+    header = ["dataset", "system", "variant", "chosen", "Brier, validation", "test", "difference"]
+    return markdown(header, rows) if rows else ABSENT
+
+
+TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
+    "calibration-chosen": ("calibration.json", _chosen)
+}

@@ -1,0 +1,98 @@
+"""The norms at order 3 against the same network at order 0, split by split."""
+
+import statistics
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from dssgnn.benchmarks.calibration.norms import KINDS, control_of, label_of
+from dssgnn.benchmarks.frame.rows import by_row, config_without_seeds, same_but_for, spread
+from dssgnn.benchmarks.markdown import ABSENT, markdown
+from dssgnn.benchmarks.records import Record
+from dssgnn.metrics import PairedComparison, compare_paired, holm
+
+__all__ = ["TABLES", "compared"]
+
+_COMPARED = (
+    "chaos_order",
+    "quadrature_size",
+    "norm",
+    "joint_dropout",
+    "objective",
+    "training",
+    "logit_weight",
+)
+
+
+class _Pairs(NamedTuple):
+    dataset: str
+    seeds: int
+    ours: dict[str, list[float]]  # every metric by split, a mean over the seeds
+    theirs: dict[str, list[float]]
+    result: PairedComparison
+    p_value: float  # Holm's, over the datasets
+
+
+def compared(
+    records: list[Record], norm: str | None, joint_dropout: bool, objective: str, penalised: bool
+) -> list[_Pairs]:
+    """Order 3 against order 0 on every dataset, split by split, means of the seeds that both have.
+
+    The two of a seed ran on one device; seeds need not have.
+    """
+    found = [by_row(records, "calibration-ablation", seed) for seed in sorted({r.seed or 0 for r in records})]
+    labels = label_of(norm, joint_dropout, objective), control_of(norm, penalised)
+    lines = []
+    for dataset in sorted({dataset for rows in found for dataset, _, _ in rows}):
+        pairs = [
+            (ours, theirs)
+            for rows in found
+            if (ours := rows.get((dataset, "dss-gnn", labels[0])))
+            and (theirs := rows.get((dataset, "dss-gnn", labels[1])))
+            and ours.keys() == theirs.keys()
+            and len(ours) > 1
+            and same_but_for(ours, theirs, _COMPARED)
+        ]
+        pairs = [pair for pair in pairs if _repeats(pair, pairs[0])]
+        if pairs:
+            sides = _means([ours for ours, _ in pairs]), _means([theirs for _, theirs in pairs])
+            lines.append((dataset, len(pairs), *sides, compare_paired(*(side["brier"] for side in sides))))
+    corrected = holm([line[-1].p_value for line in lines])
+    return [_Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
+
+
+def _repeats(pair: Sequence[dict[int, Record]], first: Sequence[dict[int, Record]]) -> bool:
+    """Whether a pair is the first one again, of the same splits, under another seed."""
+    return all(
+        one.keys() == other.keys()
+        and config_without_seeds(next(iter(one.values()))) == config_without_seeds(next(iter(other.values())))
+        for one, other in zip(pair, first, strict=True)
+    )
+
+
+def _means(runs: list[dict[int, Record]]) -> dict[str, list[float]]:
+    return {
+        name: [statistics.fmean(run[split].metrics[name] for run in runs) for split in sorted(runs[0])]
+        for name in ("brier", "chaos_energy")
+    }
+
+
+def _table(records: list[Record]) -> str:
+    """Every kind against both controls; p-values are Holm's over the datasets of one of them."""
+    lines = []
+    for norm, joint, objective in KINDS:
+        for penalised in (False, True):
+            for dataset, seeds, ours, theirs, c, p in compared(records, norm, joint, objective, penalised):
+                kind = (norm or "none") + ("" if joint else ", dropout by order")
+                against = "penalty" if penalised else "none"
+                texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
+                test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
+                energy = spread(ours["chaos_energy"], digits=2)
+                lines.append([kind, objective, against, dataset, *texts, *test, energy])
+    header = [
+        "norm", "objective", "control's penalty", "dataset", "P=0", "P=3", "difference", "95 % interval", "p (Holm)",
+        "splits won", "runs a split", "chaos energy",
+    ]  # fmt: skip
+    return markdown(header, lines) if lines else ABSENT
+
+
+TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {"chaos-norms": ("calibration.json", _table)}

@@ -1,0 +1,130 @@
+"""What the calibration benchmark was to show, counted from its records."""
+
+from collections.abc import Iterable
+
+from dssgnn.benchmarks.calibration.printed import published
+from dssgnn.benchmarks.calibration.timing import TIMING
+from dssgnn.benchmarks.frame.rows import Rows, by_row, mean_of
+from dssgnn.benchmarks.markdown import ABSENT, markdown
+from dssgnn.benchmarks.records import Record
+
+__all__ = ["PRESENT", "distance", "summary"]
+
+# The paper's graphs that are here.
+PRESENT = (
+    "cora", "citeseer", "texas", "cornell", "wisconsin", "chameleon", "squirrel", "coauthor-cs", "minesweeper",
+    "tolokers",
+)  # fmt: skip
+_OURS = ("dss-gnn", "best")
+
+
+def distance(dataset: str, name: str, splits: dict[int, Record], key: str, readout: str = "") -> float | None:
+    """How many published standard deviations a row's mean lies from what the paper printed under ``name``.
+
+    Where it prints no deviation (MC-dropout, ensembles, ChebNet), or zero, that of its GCN.
+    """
+    printed = published().get(dataset, {}).get(name)
+    if printed is None or printed[key] is None:
+        return None
+    sd = printed[f"{key}_sd"] or published()[dataset]["gcn"][f"{key}_sd"]
+    return (mean_of(splits, key + readout) - float(printed[key])) / float(sd) if sd else None
+
+
+def summary(records: list[Record], significant: dict[str, dict[str, bool]]) -> str:
+    """One line a target; ``significant`` says of a comparison on which datasets an order above 0 wins it."""
+    rows = by_row(records)
+    if not rows:
+        return ABSENT
+    lines = [*_best(rows), *_reruns(rows)]
+    for what, datasets in significant.items():
+        won = [d for d, better in datasets.items() if better]
+        found = f"{len(won)} of {len(datasets)}{_but(datasets, won)}"
+        lines.append([f"{what}, Holm-corrected p < 0.05", "5 of 10", found])
+    lines += _seconds(records)
+    return markdown(["", "target", "measured"], lines)
+
+
+def _best(rows: Rows) -> list[list[str]]:
+    measured = [d for d in PRESENT if len(rows.get((d, *_OURS), {})) == 10]
+    if not measured:
+        return [["`best`", "", "not measured yet"]]
+    ours = {d: mean_of(rows[(d, *_OURS)], "brier") for d in measured}
+    paper = [d for d in measured if ours[d] < published()[d]["dss-gnn"]["brier"]]
+    excess = {}
+    for d in measured:
+        others = {
+            f"{m} {v}{suffix}": mean_of(splits, key)
+            for (dataset, m, v), splits in rows.items()
+            for key, suffix in (("brier", ""), ("brier_scaled", " with a temperature"))
+            if dataset == d and m != "dss-gnn" and all(key in r.metrics for r in splits.values())
+        }
+        if others:
+            name = min(others, key=lambda k: others[k])
+            excess[d] = (ours[d] - others[name], name)
+    below = [d for d, (gap, _) in excess.items() if gap < 0]
+    of = f"of {len(measured)}"
+    lines = [
+        [
+            "`best` below the paper's DSS-GNN, mean test Brier",
+            "9 of 10",
+            f"{len(paper)} {of}{_but(measured, paper)}",
+        ],
+        [
+            "`best` below every other system run here, also with a temperature (DSS-GNN's own variants aside)",
+            "8 of 10",
+            f"{len(below)} of {len(excess)}{_but(excess, below)}",
+        ],
+    ]
+    if excess:
+        worst = max(excess, key=lambda d: excess[d][0])
+        gap, name = excess[worst]
+        lines.append(["`best` above another system by at most", "0.010", f"{gap:+.4f} ({worst}, {name})"])
+    return lines
+
+
+def _reruns(rows: Rows) -> list[list[str]]:
+    lines = []
+    for method, variant, name, readout in (
+        ("dss-gnn", "published", "dss-gnn", "_mean"), ("gcn", "paper", "gcn", ""), ("gat", "paper", "gat", ""),
+        ("gat", "input-dropout", "gat", ""), ("mc-dropout", "paper", "mc-dropout", ""),
+        ("deep-ensemble", "paper", "deep-ensemble", ""),
+    ):  # fmt: skip
+        cells = []
+        for key in ("accuracy",) if method == "dss-gnn" else ("accuracy", "brier"):
+            found = {
+                d: distance(d, name, rows[d, method, variant], key, readout)
+                for d in PRESENT
+                if len(rows.get((d, method, variant), {})) == 10
+            }
+            known = {d: x for d, x in found.items() if x is not None}
+            near = [d for d, x in known.items() if abs(x) <= 2]
+            if known:
+                cells.append(f"{key} {len(near)} of {len(known)}{_but(known, near)}")
+        if cells:
+            what = f"{method} `{variant}` within two published standard deviations"
+            lines.append([what, "8 of 10", "; ".join(cells)])
+    return lines
+
+
+def _seconds(records: list[Record]) -> list[list[str]]:
+    """The slowest of the systems that were timed alone on a GPU."""
+    timed = [
+        r
+        for r in records
+        if r.benchmark == TIMING
+        and not r.device.startswith("cpu")
+        and {*PRESENT} <= {*r.config["datasets"]}
+        and len(r.config["splits"]) == 10
+    ]
+    if not timed:
+        return []
+    slowest = max(timed, key=lambda r: r.metrics["seconds"])
+    seconds, graphs = slowest.metrics["seconds"], slowest.metrics["graphs"]
+    text = f"{seconds:.0f} s ({slowest.method} {slowest.variant}, {graphs:.0f} graphs)"
+    what = "one system on the ten graphs, ten splits, one seed, alone on the GPU: the slowest that was timed"
+    return [[what, "600 s", text]]
+
+
+def _but(all_of: Iterable[str], some: list[str]) -> str:
+    rest = [d for d in all_of if d not in some]
+    return f" (not {', '.join(rest)})" if rest else ""

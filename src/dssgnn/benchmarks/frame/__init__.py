@@ -1,0 +1,15 @@
+"""One frame for every benchmark that trains systems: what a row is, how it is trained, swept and read back.
+
+A benchmark brings its rows (`SweepRow`) and what is measured of them (`Benchmark`).
+"""
+
+from dssgnn.benchmarks.frame.setup import Setup, first_member, seed_of_run
+from dssgnn.benchmarks.frame.sweep import Benchmark, SweepRow, config_of, missing_splits, place_of, sweep
+from dssgnn.benchmarks.frame.tasks import nodes_and_direction, split_tasks
+from dssgnn.benchmarks.frame.training import Trained, train, train_together
+from dssgnn.benchmarks.frame.workers import sweep_in_processes
+
+__all__ = [
+    "Benchmark", "Setup", "SweepRow", "Trained", "config_of", "first_member", "missing_splits", "nodes_and_direction",
+    "place_of", "seed_of_run", "split_tasks", "sweep", "sweep_in_processes", "train", "train_together",
+]  # fmt: skip

@@ -1,0 +1,133 @@
+"""Trials of the search, paired by configuration."""
+
+from dataclasses import replace
+
+from dssgnn.benchmarks.calibration.norms import control_of, norm_rows
+from dssgnn.benchmarks.calibration.search.space import PENALTY
+from dssgnn.benchmarks.calibration.tables import TABLES
+from dssgnn.benchmarks.calibration.tables.chaos import paired_trials
+from dssgnn.benchmarks.records import Record
+
+
+def searched(arm, trials, dataset="cora", device="cpu"):
+    config = {
+        "trials": [{"config": c, "val_brier": values} for c, values in trials],
+        "run": {"splits": [0]},
+    }
+    return Record("calibration-search", dataset, "dss-gnn", f"{arm}, first round", {}, config, device, seed=0)
+
+
+def trial(order, lr, values, weight=0.0, **others):
+    config = {
+        "family": "every",
+        "chaos_order": order,
+        "quadrature_size": order + 1,
+        "lr": lr,
+        "logit_weight": weight,
+        "objective": "brier",
+    }
+    return {**config, **others}, values
+
+
+RECORDS = [
+    searched(
+        "best",
+        [
+            trial(1, 0.1, [0.2, 0.4]),
+            trial(3, 0.2, [0.5, 0.5]),
+            trial(1, 0.3, []),
+            trial(1, 0.1, [0.3], 0.01),
+        ],
+    ),
+    searched(
+        "best-p0",
+        [
+            trial(0, 0.1, [0.4, 0.4]),
+            trial(0, 0.2, [0.4, 0.4]),
+            trial(0, 0.3, [0.1, 0.1]),
+            trial(0, 0.1, [0.2], 0.01),
+        ],
+    ),
+    searched("best-p0", [trial(0, 0.1, [9.0, 9.0])], device="other"),
+]
+
+
+def test_pairs_differ_in_the_order_alone():
+    pairs = paired_trials(RECORDS)
+    assert [(p.dataset, p.config["lr"], p.penalised, round(p.ours - p.control, 6)) for p in pairs] == [
+        ("cora", 0.1, False, -0.1),
+        ("cora", 0.2, False, 0.1),
+        ("cora", 0.1, True, 0.1),
+    ]
+
+
+def test_arms_of_two_devices_are_paired_where_no_device_has_both():
+    there = replace(RECORDS[0], device="a GPU")
+    (first, *_) = paired_trials([there, RECORDS[2]])
+    assert (first.config["lr"], round(first.ours - first.control, 6)) == (0.1, -8.7)
+    assert paired_trials([there]) == []
+
+
+def test_tables():
+    assert TABLES["chaos-datasets"][1](RECORDS).splitlines()[2] == "| cora | 1/2 | +0.0000 | 0/1 | +0.1000 |"
+    assert TABLES["chaos-objectives"][1](RECORDS).splitlines()[2:] == [
+        "| drawn | brier | 1 | 2 | 1/1 | -0.1000 | 0/1 | +0.1000 |",
+        "| drawn | brier | 3 | 4 | 0/1 | +0.1000 | – | – |",
+    ]
+    assert "| drawn | every | None |" in TABLES["chaos-families"][1](RECORDS)
+    assert TABLES["chaos-datasets"][1]([]) == "Not measured yet.\n"
+
+
+def measured(label, values, dataset="cora"):
+    return [
+        Record(
+            "calibration-ablation", dataset, "dss-gnn", label, {"brier": v, "chaos_energy": 0.5}, {}, "cpu", split=s,
+            seed=0,
+        )
+        for s, v in enumerate(values)
+    ]  # fmt: skip
+
+
+def test_norms_are_compared_with_the_same_norm_at_order_0():
+    rows = norm_rows()
+    assert len(rows) == 11
+    for label, make in rows.items():
+        config = make("cora").config
+        assert f"P={config['chaos_order']}, " in label
+        assert make("cora").training.epochs == 300
+        control = rows[control_of(config["norm"])]("cora").config
+        if "logit_weight" in config:
+            assert config.pop("logit_weight") == PENALTY
+            assert label.endswith(", penalty")
+            assert make("cora").training.logit_weight == PENALTY
+        differ = {name for name in config if config[name] != control[name]}
+        allowed = {"chaos_order", "quadrature_size", "objective", "joint_dropout"}
+        assert differ <= allowed | ({"norm"} if config["norm"] == "joint" else set())
+    records = [
+        *measured("start, P=0, batch norm", [0.3, 0.4]),
+        *measured("start, P=0, batch norm, penalty", [0.1, 0.4]),
+        *measured("start, P=0, no norm", [0.1, 0.1]),
+        *measured("start, P=3, joint norm, quadrature", [0.2, 0.2]),
+        *measured("start, P=3, no norm, predictive", [0.1]),  # not yet all splits
+        *measured("start, P=0, batch norm", [0.3], "texas"),
+        *measured("start, P=3, joint norm, quadrature", [0.2], "texas"),  # one split says nothing
+    ]
+    line, penalised = TABLES["chaos-norms"][1](records).splitlines()[2:]
+    assert line.startswith(
+        "| joint | quadrature | none | cora | 0.3500 ± 0.0500 | 0.2000 ± 0.0000 | -0.1500 |"
+    )
+    assert line.endswith("| 0.500 | 2/2 | 1 | 0.50 ± 0.00 |")
+    assert "| penalty | cora | 0.2500 ± 0.1500 |" in penalised
+    again = [replace(r, seed=1, device="a GPU") for r in [*records[:2], *records[6:8]]]
+    again = [
+        replace(r, metrics={**r.metrics, "brier": r.metrics["brier"] + 0.1 * (i < 2)})
+        for i, r in enumerate(again)
+    ]
+    (line, _) = TABLES["chaos-norms"][1]([*records, *again]).splitlines()[2:]
+    assert "| 0.4000 ± 0.0500 | 0.2000 ± 0.0000 | -0.2000 |" in line  # means of what is compared
+    assert "| 2/2 | 2 |" in line  # two runs a split, each pair on one device
+    other = [replace(r, config={"lr": 1}) for r in again]
+    for seed in ([r for r in again if r.split == 0], other):  # not the same splits, not the same network
+        (line, _) = TABLES["chaos-norms"][1]([*records, *seed]).splitlines()[2:]
+        assert "| 2/2 | 1 |" in line
+    assert TABLES["chaos-norms"][1]([]) == "Not measured yet.\n"
