@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dssgnn.benchmarks.calibration.norms import control_of, norm_rows
+from dssgnn.benchmarks.calibration.norms import control_of, ensemble_rows, norm_rows
 from dssgnn.benchmarks.calibration.search.space import PENALTY
 from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.calibration.tables.chaos import paired_trials
@@ -114,10 +114,10 @@ def test_norms_are_compared_with_the_same_norm_at_order_0():
     ]
     line, penalised = TABLES["chaos-norms"][1](records).splitlines()[2:]
     assert line.startswith(
-        "| joint | quadrature | none | cora | 0.3500 ± 0.0500 | 0.2000 ± 0.0000 | -0.1500 |"
+        "| joint | quadrature | P=0 | cora | 0.3500 ± 0.0500 | 0.2000 ± 0.0000 | -0.1500 |"
     )
     assert line.endswith("| 0.500 | 2/2 | 1 | 0.50 ± 0.00 |")
-    assert "| penalty | cora | 0.2500 ± 0.1500 |" in penalised
+    assert "| P=0, penalty | cora | 0.2500 ± 0.1500 |" in penalised
     again = [replace(r, seed=1, device="a GPU") for r in [*records[:2], *records[6:8]]]
     again = [
         replace(r, metrics={**r.metrics, "brier": r.metrics["brier"] + 0.1 * (i < 2)})
@@ -131,3 +131,20 @@ def test_norms_are_compared_with_the_same_norm_at_order_0():
         (line, _) = TABLES["chaos-norms"][1]([*records, *seed]).splitlines()[2:]
         assert "| 2/2 | 1 |" in line
     assert TABLES["chaos-norms"][1]([]) == "Not measured yet.\n"
+
+
+def test_an_order_is_compared_with_as_many_networks_as_it_has_nodes():
+    ((label, make),) = ensemble_rows().items()
+    made, alone = make("cora"), norm_rows()[control_of("joint")]("cora")
+    order = norm_rows()["start, P=3, joint norm, predictive"]("cora")
+    assert made.members == order.config["quadrature_size"] == 4
+    assert (made.config, made.training) == (alone.config, alone.training)
+    assert len({made.seed(split, member) for split in range(10) for member in range(4)}) == 40
+    members = [replace(r, config={"members": 4}) for r in measured(label, [0.1, 0.1])]
+    ours = [
+        replace(r, config={"members": 1}) for r in measured("start, P=3, joint norm, predictive", [0.2, 0.3])
+    ]
+    (line,) = TABLES["chaos-norms"][1]([*members, *ours]).splitlines()[2:]
+    assert line.startswith(
+        "| joint | predictive | four of P=0 | cora | 0.1000 ± 0.0000 | 0.2500 ± 0.0500 | +0.1500 |"
+    )

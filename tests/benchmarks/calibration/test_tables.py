@@ -335,7 +335,7 @@ def test_differences_at_a_glance():
     ours = [0.10 + 0.01 * i for i in range(10)]
     theirs = [b + 0.01 + 0.0008 * i for i, b in enumerate(ours)]
     records = rows("dss-gnn", "best", ours) + rows("gcn", "paper", theirs) + rows("gat", "paper", ours[::-1])
-    records += rows("dss-gnn", "best", ours, "texas") + rows("gcn", "paper", ours[:9] + [0.2], "texas")
+    records += rows("dss-gnn", "best", ours, "texas") + rows("gcn", "paper", [*ours[:9], 0.2], "texas")
     lines = table("calibration-pairs", records)
     assert lines[0] == "| `best` less | cora | texas |"
     assert lines[2:] == ["| gat paper | +0.000 | – |", "| gcn paper | -0.014* | -0.001 |"]

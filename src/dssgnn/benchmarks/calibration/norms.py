@@ -1,22 +1,28 @@
 """Which norm lets a chaos order help: the search's first configuration under each, with an order and without."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
+from dssgnn.baselines import DeepEnsemble
 from dssgnn.benchmarks.calibration.search.space import DSS_FAMILIES, PENALTY, dss_setup
 from dssgnn.benchmarks.frame import Setup
 
-__all__ = ["JOINT", "KINDS", "Kind", "control_of", "label_of", "norm_rows"]
+__all__ = ["JOINT", "KINDS", "Control", "Kind", "control_of", "ensemble_rows", "label_of", "norm_rows"]
 
-Kind = tuple[
-    str | None, bool, str
-]  # the norm, whether a channel's orders are dropped together, the objective
+# The norm, whether a channel's orders are dropped together, and the objective.
+Kind = tuple[str | None, bool, str]
+# What order 3 is compared with: order 0, that with a penalty on its logits, or as many networks of order 0 as order 3
+# has nodes.
+Control = Literal["plain", "penalty", "ensemble"]
 
 _EPOCHS, _PATIENCE = 300, 60
+_ZERO = {"chaos_order": 0, "quadrature_size": 1, "objective": "predictive"}
+_THREE = {"chaos_order": 3, "quadrature_size": 4}
+_MEMBERS = 4
 _RATES = {"lr": 0.01, "weight_decay": 5e-4, "chaos_weight": 0.0, "coefficient_lr": None}
-# Without an order the two objectives are one and the joint norm is batch norm, so that two controls serve all, each
-# without a penalty and with one.
+# Without an order the two objectives are one and the joint norm is batch norm, so that a control serves several kinds.
 KINDS: tuple[Kind, ...] = (
     (None, True, "quadrature"),
     (None, True, "predictive"),
@@ -35,9 +41,10 @@ def label_of(norm: str | None, joint_dropout: bool, objective: str) -> str:
     return f"start, P=3, {norm or 'no'} norm{drop}, {objective}"
 
 
-def control_of(norm: str | None, penalised: bool = False) -> str:
+def control_of(norm: str | None, control: Control = "plain") -> str:
     """The variant without an order that a kind of this norm is compared with."""
-    return f"start, P=0, {'batch' if norm else 'no'} norm{', penalty' if penalised else ''}"
+    extra = {"plain": "", "penalty": ", penalty", "ensemble": f", {_MEMBERS} members"}[control]
+    return f"start, P=0, {'batch' if norm else 'no'} norm{extra}"
 
 
 def norm_rows(kinds: Sequence[Kind] = KINDS) -> dict[str, Callable[[str], Setup]]:
@@ -45,19 +52,26 @@ def norm_rows(kinds: Sequence[Kind] = KINDS) -> dict[str, Callable[[str], Setup]
 
     P=0 comes twice, the second time with `PENALTY` on its squared logits.
     """
-    zero = {"chaos_order": 0, "quadrature_size": 1, "objective": "predictive"}
-    three = {"chaos_order": 3, "quadrature_size": 4}
-    rows: dict[str, Callable[[str], Setup]] = {
-        control_of(norm, weight > 0): partial(
-            _setup, {**zero, "norm": norm, **({"logit_weight": weight} if weight else {})}
-        )
-        for norm in dict.fromkeys("batch" if norm else None for norm, _, _ in kinds)
-        for weight in (0.0, PENALTY)
-    }
+    rows: dict[str, Callable[[str], Setup]] = {}
+    for norm in dict.fromkeys("batch" if norm else None for norm, _, _ in kinds):
+        rows[control_of(norm)] = partial(_setup, {**_ZERO, "norm": norm})
+        rows[control_of(norm, "penalty")] = partial(_setup, {**_ZERO, "norm": norm, "logit_weight": PENALTY})
     for norm, joint, objective in kinds:
-        changed = {**three, "norm": norm, "joint_dropout": joint, "objective": objective}
+        changed = {**_THREE, "norm": norm, "joint_dropout": joint, "objective": objective}
         rows[label_of(norm, joint, objective)] = partial(_setup, changed)
     return rows
+
+
+def ensemble_rows() -> dict[str, Callable[[str], Setup]]:
+    """The control of what an order can do by averaging: at ``S = P + 1`` nodes it is ``S`` networks that share weights.
+
+    Here they share nothing, and cost ``S`` trainings.
+    """
+
+    def setup(dataset: str) -> Setup:
+        return replace(_setup({**_ZERO, "norm": "batch"}, dataset), members=_MEMBERS, combine=DeepEnsemble)
+
+    return {control_of("joint", "ensemble"): setup}
 
 
 def _setup(changed: dict[str, Any], dataset: str) -> Setup:

@@ -9,7 +9,7 @@ import torch
 
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
-from dssgnn.benchmarks.calibration.norms import JOINT, norm_rows
+from dssgnn.benchmarks.calibration.norms import JOINT, ensemble_rows, norm_rows
 from dssgnn.benchmarks.calibration.presets import Variant
 from dssgnn.benchmarks.calibration.search import ARMS, TWINS, chosen, searched_row
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
@@ -31,7 +31,11 @@ __all__ = [
 System = tuple[str, str]  # method and variant
 
 # Of the search's start, whatever the base.
-OUR_ABLATIONS = {"start-norms": norm_rows(), "start-joint": norm_rows(JOINT)}
+OUR_ABLATIONS = {
+    "start-norms": norm_rows(),
+    "start-joint": norm_rows(JOINT),
+    "start-ensemble": ensemble_rows(),
+}
 
 
 def known_systems() -> list[System]:

@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from dssgnn.benchmarks.calibration.norms import KINDS, control_of, label_of
+from dssgnn.benchmarks.calibration.norms import KINDS, Control, Kind, control_of, label_of
 from dssgnn.benchmarks.frame.rows import by_row, config_without_seeds, same_but_for, spread
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
@@ -20,7 +20,11 @@ _COMPARED = (
     "objective",
     "training",
     "logit_weight",
+    "members",
 )
+
+
+_AGAINST: dict[Control, str] = {"plain": "P=0", "penalty": "P=0, penalty", "ensemble": "four of P=0"}
 
 
 class _Pairs(NamedTuple):
@@ -32,15 +36,13 @@ class _Pairs(NamedTuple):
     p_value: float  # Holm's, over the datasets
 
 
-def compared(
-    records: list[Record], norm: str | None, joint_dropout: bool, objective: str, penalised: bool
-) -> list[_Pairs]:
-    """Order 3 against order 0 on every dataset, split by split, means of the seeds that both have.
+def compared(records: list[Record], kind: Kind, control: Control) -> list[_Pairs]:
+    """Order 3 against its control on every dataset, split by split, means of the seeds that both have.
 
     The two of a seed ran on one device; seeds need not have.
     """
     found = [by_row(records, "calibration-ablation", seed) for seed in sorted({r.seed or 0 for r in records})]
-    labels = label_of(norm, joint_dropout, objective), control_of(norm, penalised)
+    labels = label_of(*kind), control_of(kind[0], control)
     lines = []
     for dataset in sorted({dataset for rows in found for dataset, _, _ in rows}):
         pairs = [
@@ -77,19 +79,19 @@ def _means(runs: list[dict[int, Record]]) -> dict[str, list[float]]:
 
 
 def _table(records: list[Record]) -> str:
-    """Every kind against both controls; p-values are Holm's over the datasets of one of them."""
+    """Every kind against its controls; p-values are Holm's over the datasets of one of them."""
     lines = []
-    for norm, joint, objective in KINDS:
-        for penalised in (False, True):
-            for dataset, seeds, ours, theirs, c, p in compared(records, norm, joint, objective, penalised):
-                kind = (norm or "none") + ("" if joint else ", dropout by order")
-                against = "penalty" if penalised else "none"
+    for kind in KINDS:
+        norm, joint, objective = kind
+        for control, against in _AGAINST.items():
+            for dataset, seeds, ours, theirs, c, p in compared(records, kind, control):
+                label = (norm or "none") + ("" if joint else ", dropout by order")
                 texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
                 test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
                 energy = spread(ours["chaos_energy"], digits=2)
-                lines.append([kind, objective, against, dataset, *texts, *test, energy])
+                lines.append([label, objective, against, dataset, *texts, *test, energy])
     header = [
-        "norm", "objective", "control's penalty", "dataset", "P=0", "P=3", "difference", "95 % interval", "p (Holm)",
+        "norm", "objective", "against", "dataset", "control", "P=3", "difference", "95 % interval", "p (Holm)",
         "splits won", "runs a split", "chaos energy",
     ]  # fmt: skip
     return markdown(header, lines) if lines else ABSENT

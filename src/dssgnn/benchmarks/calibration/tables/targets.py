@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 
-from dssgnn.benchmarks.calibration.norms import JOINT
+from dssgnn.benchmarks.calibration.norms import JOINT, Control
 from dssgnn.benchmarks.calibration.printed import published
 from dssgnn.benchmarks.calibration.tables.norms import compared
 from dssgnn.benchmarks.calibration.tables.pairs import comparisons
@@ -139,17 +139,20 @@ def _but(all_of: Iterable[str], some: list[str]) -> str:
     return f" (not {', '.join(rest)})" if rest else ""
 
 
+_WITH: dict[Control, str] = {"plain": "", "penalty": " with a penalty"}
+
+
 def _targets(records: list[Record]) -> str:
     pairs = {
         f"`best` below `{variant}`": [(c.dataset, c.result, c.p_value) for c in found]
         for (_, variant), found in comparisons(records).items()
         if variant in ("twin-p0", "twin-p0-penalty") and found
     } | {
-        f"a fixed network, joint norm, {objective} loss: P = 3 below P = 0{' with a penalty' if penalised else ''}": [
-            (c.dataset, c.result, c.p_value) for c in compared(records, norm, joint, objective, penalised)
+        f"a fixed network, joint norm, {kind[2]} loss: P = 3 below P = 0{_WITH[control]}": [
+            (c.dataset, c.result, c.p_value) for c in compared(records, kind, control)
         ]
-        for norm, joint, objective in JOINT
-        for penalised in (False, True)
+        for kind in JOINT
+        for control in _WITH
     }
     significant = {
         what: {dataset: result.difference < 0 and p < 0.05 for dataset, result, p in found}
