@@ -1,12 +1,13 @@
 """Figures of ``docs/speed.md``: how time and memory grow; needs matplotlib."""
 
-import io
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+from dssgnn.benchmarks.drawing import tidy, write_figures
 from dssgnn.benchmarks.records import Record
 from dssgnn.benchmarks.speed.tables import by_axis
-from dssgnn.files import atomic_path
 
 __all__ = ["draw_growth"]
 
@@ -18,8 +19,6 @@ _STYLES = {
     "ours-bf16": {"color": "#009E73", "marker": "D"},
 }
 _AXES = {"nodes": "nodes", "P": "chaos order P", "K": "filter degree K"}
-# The same records give the same bytes: no date, no random ids.
-_SETTINGS = {"svg.hashsalt": "dssgnn", "svg.fonttype": "none", "font.size": 10, "axes.axisbelow": True}
 
 
 def draw_growth(records: list[Record], folder: Path) -> list[Path]:
@@ -27,29 +26,17 @@ def draw_growth(records: list[Record], folder: Path) -> list[Path]:
 
     Where several devices were measured, the figure is of the first GPU among them.
     """
-    import matplotlib
-
-    matplotlib.use("svg")
-    changed = []
+    figures: dict[Path, Callable[[], Any]] = {}
     for axis in _AXES:
         rows = by_axis(records, axis)
-        if not rows:
-            continue
-        device = min((device for device, _ in rows), key=lambda name: (name.startswith("cpu"), name))
-        with matplotlib.rc_context(_SETTINGS):
-            content = _figure(
-                axis, device, {value: row for (place, value), row in rows.items() if place == device}
-            )
-        path = folder / f"speed_{axis}.svg"
-        if not path.exists() or path.read_bytes() != content:
-            folder.mkdir(parents=True, exist_ok=True)
-            with atomic_path(path) as temporary:
-                temporary.write_bytes(content)
-            changed.append(path)
-    return changed
+        if rows:
+            device = min((device for device, _ in rows), key=lambda name: (name.startswith("cpu"), name))
+            of_it = {value: row for (place, value), row in rows.items() if place == device}
+            figures[folder / f"speed_{axis}.svg"] = partial(_figure, axis, device, of_it)
+    return write_figures(figures, font_size=10)
 
 
-def _figure(axis: str, device: str, rows: dict[int, dict[str, Record]]) -> bytes:
+def _figure(axis: str, device: str, rows: dict[int, dict[str, Record]]) -> Any:
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 3.6), layout="constrained")
@@ -73,13 +60,9 @@ def _figure(axis: str, device: str, rows: dict[int, dict[str, Record]]) -> bytes
             panel.set_ylim(bottom=0)
             panel.set_xticks(list(rows))
         panel.set(xlabel=_AXES[axis], ylabel=title)
-        panel.grid(color="#DDDDDD", linewidth=0.6)
-        panel.spines[["top", "right"]].set_visible(False)
+        tidy(panel)
     panels[0].legend(frameon=False)
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
-    # matplotlib ends lines with blanks, which repositories dislike.
-    return b"\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + b"\n"
+    return figure
 
 
 def _of(row: dict[str, Record], name: str) -> dict[str, float]:

@@ -1,6 +1,5 @@
 """Figures of ``docs/calibration.md``: reliability, the curvature correction, the chaos order; needs matplotlib."""
 
-import io
 import statistics
 from collections.abc import Callable, Iterable
 from functools import partial
@@ -10,14 +9,11 @@ from typing import Any
 from dssgnn.benchmarks.calibration.curves import BENCHMARK, variant_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.tables.orders import Sweep, measured_sweeps, printed_sweep
+from dssgnn.benchmarks.drawing import tidy, write_figures
 from dssgnn.benchmarks.frame.rows import by_row
 from dssgnn.benchmarks.records import Record, read_records
-from dssgnn.files import atomic_path
 
 __all__ = ["draw"]
-
-# The same records give the same bytes: no date, no random ids.
-_SETTINGS = {"svg.hashsalt": "dssgnn", "svg.fonttype": "none", "font.size": 9, "axes.axisbelow": True}
 
 # Method, variant and reading of a record, its label, and how it is drawn: Okabe and Ito's colours, markers for print.
 _SYSTEMS = (
@@ -37,49 +33,28 @@ def draw(results_folder: Path, figures_folder: Path) -> list[Path]:
     ``calibration_reliability.svg`` and ``calibration_curvature_<dataset>.svg`` are from ``calibration_curves.json``,
     ``calibration_order.svg`` is from ``calibration.json``.
     """
-    import matplotlib
-
-    matplotlib.use("svg")
     curves = _records(results_folder / "calibration_curves.json", BENCHMARK)
     bins = [record for record in curves if "reliability" in record.config]
     sweeps = measured_sweeps(_records(results_folder / "calibration.json", "calibration-ablation"))
-    figures: dict[str, Callable[[], Any]] = {}
+    figures: dict[Path, Callable[[], Any]] = {}
+
+    def path(name: str) -> Path:
+        return figures_folder / f"calibration_{name}.svg"
+
     if any((r.method, r.variant) == system[:2] for r in bins for system in _SYSTEMS):
-        figures["reliability"] = partial(_reliability, bins)
+        figures[path("reliability")] = partial(_reliability, bins)
     if sweeps:
-        figures["order"] = partial(_order, sweeps)
+        figures[path("order")] = partial(_order, sweeps)
     for name in _in_order(record.setting for record in curves if "curvature" in record.config):
         of_name = [r for r in curves if "curvature" in r.config and r.setting == name]
-        figures[f"curvature_{name}"] = partial(_curvature, of_name)
-    changed = []
-    for name, make in figures.items():
-        with matplotlib.rc_context(_SETTINGS):
-            content = _svg(make())
-        path = figures_folder / f"calibration_{name}.svg"
-        if not path.exists() or path.read_bytes() != content:
-            figures_folder.mkdir(parents=True, exist_ok=True)
-            with atomic_path(path) as temporary:
-                temporary.write_bytes(content)
-            changed.append(path)
-    return changed
+        figures[path(f"curvature_{name}")] = partial(_curvature, of_name)
+    return write_figures(figures)
 
 
 def _records(file: Path, benchmark: str) -> list[Record]:
     """Those of a benchmark, of one device and configuration a row."""
     found = by_row(read_records(file), benchmark) if file.exists() else {}
     return [record for splits in found.values() for record in splits.values()]
-
-
-def _svg(figure: Any) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="svg", dpi=120, metadata={"Date": None, "Creator": None})
-    # matplotlib ends lines with blanks, which repositories dislike.
-    return b"\n".join(line.rstrip() for line in buffer.getvalue().splitlines()) + b"\n"
-
-
-def _tidy(panel: Any) -> None:
-    panel.grid(color="#DDDDDD", linewidth=0.6)
-    panel.spines[["top", "right"]].set_visible(False)
 
 
 def _in_order(datasets: Iterable[str]) -> list[str]:
@@ -127,7 +102,7 @@ def _reliability(records: list[Record]) -> Any:
             notes += 1
         panel.text(0.97, 0.04 + 0.085 * notes, "ECE", ha="right", fontsize=7.5)
         panel.set_title(dataset, fontsize=9)
-        _tidy(panel)
+        tidy(panel)
     figure.supxlabel("confidence", fontsize=9)
     figure.supylabel("accuracy", fontsize=9)
     figure.legend(
@@ -172,7 +147,7 @@ def _scatter(figure: Any, panel: Any, data: dict[str, list[float]]) -> None:
     # Smallest first, so that the largest are seen; no logarithm of nothing.
     alive = sorted((point for point in points if point[1] > 0 and point[2] > 0), key=lambda point: point[2])
     panel.set(xlabel="loss curvature, tr H", ylabel="chaos energy")
-    _tidy(panel)
+    tidy(panel)
     if not alive:
         panel.text(0.5, 0.5, "no chaos energy", ha="center", transform=panel.transAxes)
         return
@@ -196,7 +171,7 @@ def _quartiles(panel: Any, metrics: dict[str, float]) -> None:
     panel.set_xticks(places, ["lowest", "second", "third", "highest"])
     panel.set_xlabel("nodes by quartile of the correction")
     panel.set_ylim(top=max(1.0, *(metrics[f"brier_q{q}"] for q in places)) * 1.25)
-    _tidy(panel)
+    tidy(panel)
     panel.legend(frameon=False, ncols=3, fontsize=7, loc="upper center", columnspacing=0.8, handlelength=1.2)
 
 
@@ -221,8 +196,8 @@ def _order(sweeps: dict[str, Sweep]) -> Any:
                 (colours[name],) = lines.plot(list(sweep[name]), y, marker="o", markersize=3, **look)
         lines.axhline(1, color=_GREY, linewidth=0.8)
         lines.set_ylabel("Brier over that at P = 0")
-        _tidy(gains)
-        _tidy(lines)
+        tidy(gains)
+        tidy(lines)
     panels[-1][0].set_xticks(range(len(datasets)), datasets, rotation=45, ha="right")
     panels[-1][1].set_xlabel("chaos order P")
     handles = marks | {name: colours[name] for name in datasets}
