@@ -1,7 +1,6 @@
 """Results files: one record for each setting, method, variant, split and seed."""
 
 import json
-import platform
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -11,18 +10,13 @@ from typing import Any
 
 import torch
 
-from dssgnn._version import __version__
+from dssgnn._version import versions
 from dssgnn.errors import InputError
 from dssgnn.files import atomic_path, locked
 
 __all__ = ["Record", "device_name", "merge_records", "read_records"]
 
 _SCHEMA = 1
-
-
-def versions() -> dict[str, str]:
-    """The versions that a result depends on."""
-    return {"dssgnn": __version__, "torch": torch.__version__, "python": platform.python_version()}
 
 
 @cache
