@@ -131,6 +131,12 @@ def test_norms_are_compared_with_the_same_norm_at_order_0():
         (line, _) = TABLES["chaos-norms"][1]([*records, *seed]).splitlines()[2:]
         assert "| 2/2 | 1 |" in line
     assert TABLES["chaos-norms"][1]([]) == "Not measured yet.\n"
+    assert TABLES["chaos-norms-glance"][1](records).splitlines() == [
+        "| norm | objective | P=3 less | cora |",
+        "| --- | --- | --- | --- |",
+        "| joint | quadrature | P=0 | -0.150 |",
+        "| joint | quadrature | P=0, penalty | -0.050 |",
+    ]
 
 
 def test_an_order_is_compared_with_as_many_networks_as_it_has_nodes():

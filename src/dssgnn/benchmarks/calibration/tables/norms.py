@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import KINDS, Control, Kind, control_of, label_of
 from dssgnn.benchmarks.frame.rows import by_row, config_without_seeds, same_but_for, spread
 from dssgnn.benchmarks.markdown import ABSENT, markdown
@@ -82,14 +83,12 @@ def _table(records: list[Record]) -> str:
     """Every kind against its controls; p-values are Holm's over the datasets of one of them."""
     lines = []
     for kind in KINDS:
-        norm, joint, objective = kind
         for control, against in _AGAINST.items():
             for dataset, seeds, ours, theirs, c, p in compared(records, kind, control):
-                label = (norm or "none") + ("" if joint else ", dropout by order")
                 texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
                 test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
                 energy = spread(ours["chaos_energy"], digits=2)
-                lines.append([label, objective, against, dataset, *texts, *test, energy])
+                lines.append([_name(kind), kind[2], against, dataset, *texts, *test, energy])
     header = [
         "norm", "objective", "against", "dataset", "control", "P=3", "difference", "95 % interval", "p (Holm)",
         "splits won", "runs a split", "chaos energy",
@@ -97,4 +96,29 @@ def _table(records: list[Record]) -> str:
     return markdown(header, lines) if lines else ABSENT
 
 
-TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {"chaos-norms": ("calibration.json", _table)}
+def _glance(records: list[Record]) -> str:
+    """The differences alone, with the runs a split; a star where the corrected p-value is below 0.05."""
+    lines, datasets = [], [d for d in DATASETS if any(r.setting == d for r in records)]
+    for kind in KINDS:
+        for control, against in _AGAINST.items():
+            cells = {
+                pairs.dataset: f"{pairs.result.difference:+.3f}{'*' if pairs.p_value < 0.05 else ''}"
+                for pairs in compared(records, kind, control)
+            }
+            if cells:
+                lines.append([_name(kind), kind[2], against, *(cells.get(d, "–") for d in datasets)])
+    shown = [i for i in range(3 + len(datasets)) if i < 3 or any(line[i] != "–" for line in lines)]
+    header = ["norm", "objective", "P=3 less", *datasets]
+    rows = [[line[i] for i in shown] for line in lines]
+    return markdown([header[i] for i in shown], rows) if lines else ABSENT
+
+
+def _name(kind: Kind) -> str:
+    norm, joint, _ = kind
+    return (norm or "none") + ("" if joint else ", dropout by order")
+
+
+TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
+    "chaos-norms": ("calibration.json", _table),
+    "chaos-norms-glance": ("calibration.json", _glance),
+}
