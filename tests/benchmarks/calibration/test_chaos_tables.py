@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from dssgnn.benchmarks.calibration.norms import control_of, ensemble_rows, norm_rows
+from dssgnn.benchmarks.calibration.norms import control_of, norm_rows, size_rows
 from dssgnn.benchmarks.calibration.search.space import PENALTY
 from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.calibration.tables.chaos import paired_trials
@@ -139,18 +139,31 @@ def test_norms_are_compared_with_the_same_norm_at_order_0():
     ]
 
 
-def test_an_order_is_compared_with_as_many_networks_as_it_has_nodes():
-    ((label, make),) = ensemble_rows().items()
-    made, alone = make("cora"), norm_rows()[control_of("joint")]("cora")
+def test_an_order_is_compared_with_as_much_network_as_it_is():
+    wide, ensemble = (make("cora") for make in size_rows().values())
+    alone = norm_rows()[control_of("joint")]("cora")
     order = norm_rows()["start, P=3, joint norm, predictive"]("cora")
-    assert made.members == order.config["quadrature_size"] == 4
-    assert (made.config, made.training) == (alone.config, alone.training)
-    assert len({made.seed(split, member) for split in range(10) for member in range(4)}) == 40
-    members = [replace(r, config={"members": 4}) for r in measured(label, [0.1, 0.1])]
-    ours = [
-        replace(r, config={"members": 1}) for r in measured("start, P=3, joint norm, predictive", [0.2, 0.3])
-    ]
-    (line,) = TABLES["chaos-norms"][1]([*members, *ours]).splitlines()[2:]
-    assert line.startswith(
-        "| joint | predictive | four of P=0 | cora | 0.1000 ± 0.0000 | 0.2500 ± 0.0500 | +0.1500 |"
+    assert ensemble.members == order.config["quadrature_size"] == 4
+    assert (
+        (ensemble.config, ensemble.training)
+        == (alone.config, alone.training)
+        == (alone.config, wide.training)
     )
+    assert len({ensemble.seed(split, member) for split in range(10) for member in range(4)}) == 40
+    states = [made.config["hidden_channels"] * (made.config["chaos_order"] + 1) for made in (wide, order)]
+    assert states[0] == states[1] == 256
+    assert {k: v for k, v in wide.config.items() if k != "hidden_channels"} == {
+        k: v for k, v in alone.config.items() if k != "hidden_channels"
+    }
+    ours = measured("start, P=3, joint norm, predictive", [0.2, 0.3])
+    for label, own, control in zip(
+        size_rows(),
+        ({"hidden_channels": 256}, {"members": 4}),
+        ("four times as wide", "ensemble of four"),
+        strict=True,
+    ):
+        theirs = [replace(r, config=own) for r in measured(label, [0.1, 0.1])]
+        ours = [replace(r, config=dict.fromkeys(own, 1)) for r in ours]
+        (line,) = TABLES["chaos-norms"][1]([*theirs, *ours]).splitlines()[2:]
+        start = f"| joint | predictive | P=0, {control} | cora |"
+        assert line.startswith(f"{start} 0.1000 ± 0.0000 | 0.2500 ± 0.0500 | +0.1500 |")

@@ -9,18 +9,19 @@ from dssgnn.baselines import DeepEnsemble
 from dssgnn.benchmarks.calibration.search.space import DSS_FAMILIES, PENALTY, dss_setup
 from dssgnn.benchmarks.frame import Setup
 
-__all__ = ["JOINT", "KINDS", "Control", "Kind", "control_of", "ensemble_rows", "label_of", "norm_rows"]
+__all__ = ["JOINT", "KINDS", "Control", "Kind", "control_of", "label_of", "norm_rows", "size_rows"]
 
 # The norm, whether a channel's orders are dropped together, and the objective.
 Kind = tuple[str | None, bool, str]
-# What order 3 is compared with: order 0, that with a penalty on its logits, or as many networks of order 0 as order 3
-# has nodes.
-Control = Literal["plain", "penalty", "ensemble"]
+# What order 3 is compared with: order 0, that with a penalty on its logits, that with as many channels as all orders
+# have together, or as many such networks as there are nodes.
+Control = Literal["plain", "penalty", "wide", "ensemble"]
 
 _EPOCHS, _PATIENCE = 300, 60
 _ZERO = {"chaos_order": 0, "quadrature_size": 1, "objective": "predictive"}
 _THREE = {"chaos_order": 3, "quadrature_size": 4}
 _MEMBERS = 4
+_WIDTH = 64
 _RATES = {"lr": 0.01, "weight_decay": 5e-4, "chaos_weight": 0.0, "coefficient_lr": None}
 # Without an order the two objectives are one and the joint norm is batch norm, so that a control serves several kinds.
 KINDS: tuple[Kind, ...] = (
@@ -43,8 +44,13 @@ def label_of(norm: str | None, joint_dropout: bool, objective: str) -> str:
 
 def control_of(norm: str | None, control: Control = "plain") -> str:
     """The variant without an order that a kind of this norm is compared with."""
-    extra = {"plain": "", "penalty": ", penalty", "ensemble": f", {_MEMBERS} members"}[control]
-    return f"start, P=0, {'batch' if norm else 'no'} norm{extra}"
+    extra = {
+        "plain": "",
+        "penalty": ", penalty",
+        "wide": f", width {_MEMBERS * _WIDTH}",
+        "ensemble": f", {_MEMBERS} members",
+    }
+    return f"start, P=0, {'batch' if norm else 'no'} norm{extra[control]}"
 
 
 def norm_rows(kinds: Sequence[Kind] = KINDS) -> dict[str, Callable[[str], Setup]]:
@@ -62,16 +68,21 @@ def norm_rows(kinds: Sequence[Kind] = KINDS) -> dict[str, Callable[[str], Setup]
     return rows
 
 
-def ensemble_rows() -> dict[str, Callable[[str], Setup]]:
-    """The control of what an order can do by averaging: at ``S = P + 1`` nodes it is ``S`` networks that share weights.
+def size_rows() -> dict[str, Callable[[str], Setup]]:
+    """Order 0 with as much network as order 3 has.
 
-    Here they share nothing, and cost ``S`` trainings.
+    Its state has ``P + 1`` channels for each of order 0, and at ``S = P + 1`` nodes it is ``S`` networks that share
+    weights and are averaged: so one network of that width, and an average of so many that share nothing.
     """
+    zero = {**_ZERO, "norm": "batch"}
 
-    def setup(dataset: str) -> Setup:
-        return replace(_setup({**_ZERO, "norm": "batch"}, dataset), members=_MEMBERS, combine=DeepEnsemble)
+    def ensemble(dataset: str) -> Setup:
+        return replace(_setup(zero, dataset), members=_MEMBERS, combine=DeepEnsemble)
 
-    return {control_of("joint", "ensemble"): setup}
+    return {
+        control_of("joint", "wide"): partial(_setup, {**zero, "hidden_channels": _MEMBERS * _WIDTH}),
+        control_of("joint", "ensemble"): ensemble,
+    }
 
 
 def _setup(changed: dict[str, Any], dataset: str) -> Setup:

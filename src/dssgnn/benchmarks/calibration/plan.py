@@ -9,7 +9,7 @@ import torch
 
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, datasets_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
-from dssgnn.benchmarks.calibration.norms import JOINT, ensemble_rows, norm_rows
+from dssgnn.benchmarks.calibration.norms import JOINT, norm_rows, size_rows
 from dssgnn.benchmarks.calibration.presets import Variant
 from dssgnn.benchmarks.calibration.search import ARMS, TWINS, chosen, searched_row
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
@@ -34,7 +34,7 @@ System = tuple[str, str]  # method and variant
 OUR_ABLATIONS = {
     "start-norms": norm_rows(),
     "start-joint": norm_rows(JOINT),
-    "start-ensemble": ensemble_rows(),
+    "start-size": size_rows(),
 }
 
 

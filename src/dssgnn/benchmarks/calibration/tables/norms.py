@@ -22,10 +22,16 @@ _COMPARED = (
     "training",
     "logit_weight",
     "members",
+    "hidden_channels",
 )
 
 
-_AGAINST: dict[Control, str] = {"plain": "P=0", "penalty": "P=0, penalty", "ensemble": "four of P=0"}
+_AGAINST: dict[Control, str] = {
+    "plain": "P=0",
+    "penalty": "P=0, penalty",
+    "wide": "P=0, four times as wide",
+    "ensemble": "P=0, ensemble of four",
+}
 
 
 class _Pairs(NamedTuple):
