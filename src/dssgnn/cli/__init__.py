@@ -25,9 +25,13 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
+app.command()(fit)
+app.command()(predict)
+app.command()(evaluate)
+app.command()(report)
+app.command()(demo)
+app.command()(datasets)
 app.add_typer(bench, name="bench")
-for command in (fit, predict, evaluate, report, demo, datasets):
-    app.command()(command)
 
 
 def main() -> None:

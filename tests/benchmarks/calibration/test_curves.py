@@ -77,16 +77,16 @@ def test_reliability_is_of_the_rows_own_systems():
         assert record.metrics["brier_scaled"] == pytest.approx(row["brier_scaled"], abs=1e-9)
         assert record.metrics["temperature"] == row["temperature"] != 1
         for name in ("", "_scaled"):
-            bins = record.config[f"reliability{name}"]
+            bins = record.config["lists"][f"reliability{name}"]
             assert sum(bins["count"]) == 25
             assert sum(bins["correct"]) == round(25 * row["accuracy"])
             assert error_of(bins) == pytest.approx(record.metrics[f"ece15{name}"], abs=1e-6)
-        assert record.config["reliability"] != record.config["reliability_scaled"]
+        assert record.config["lists"]["reliability"] != record.config["lists"]["reliability_scaled"]
 
 
 def test_ensembles_have_reliability_too_and_the_seeds_of_all_members():
     (record,) = reliability_records(setup(members=2, combine=DeepEnsemble), "board", "e", "a", [1], CPU)
-    assert sum(record.config["reliability"]["count"]) == 25
+    assert sum(record.config["lists"]["reliability"]["count"]) == 25
     assert record.config["members"] == len(record.config["seeds"]) == 2
 
 
@@ -145,7 +145,7 @@ def test_curvature_records_quartiles_and_points(monkeypatch):
     assert record.metrics["accuracy_q4"] == pytest.approx(float(right))
     share = found.correction[largest].sum() / found.correction.sum()
     assert record.metrics["share_q4"] == pytest.approx(float(share))
-    data = record.config["curvature"]
+    data = record.config["lists"]["curvature"]
     assert (data["nodes"], data["chaos_order"]) == (25, 2)
     assert all(len(data[key]) == 12 for key in ("curvature", "energy", "correction", "gap"))
     values = [float(f"{value:.4g}") for value in found.correction.tolist()]

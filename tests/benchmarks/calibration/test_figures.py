@@ -24,7 +24,7 @@ def bins(split, method="dss-gnn", variant="best", dataset="cora", device=H200):
         "correct": [9] * BINS,
     }
     metrics = {"ece15": 0.25, "ece15_scaled": 0.125}
-    config = {"reliability": part, "reliability_scaled": part}
+    config = {"lists": {"reliability": part, "reliability_scaled": part}}
     return Record(BENCHMARK, dataset, method, variant, metrics, config, device, split, 0)
 
 
@@ -35,7 +35,7 @@ def corrected(variant="best", scale=1.0):
     for q in range(1, 5):
         for name in ("", "_curvature"):
             metrics |= {f"accuracy{name}_q{q}": 1 - q / 10, f"brier{name}_q{q}": q / 10}
-    config = {"curvature": config | {"chaos_order": 2, "quadrature_size": 4, "nodes": 20}}
+    config = {"lists": {"curvature": config | {"chaos_order": 2, "quadrature_size": 4, "nodes": 20}}}
     return Record(BENCHMARK, "minesweeper", "dss-gnn", f"{variant}, curvature", metrics, config, H200, 0, 0)
 
 
@@ -143,8 +143,8 @@ def test_missing_data_draws_nothing(tmp_path):
     assert not out.exists()
 
 
-def test_a_gpus_split_is_drawn_where_both_kinds_ran(tmp_path):
+def test_means_are_drawn_where_two_devices_ran(tmp_path):
     records = [swept(0, 0.2), swept(1, 0.1), swept(1, 0.4, device="cpu, 1 threads")]
     merge_records(tmp_path / "calibration.json", records)
     kept = figures._records(tmp_path / "calibration.json", "calibration-ablation")
-    assert measured_sweeps(kept)["published"]["cora"][1].test == 0.5
+    assert measured_sweeps(kept)["published"]["cora"][1].test == 1.25

@@ -10,7 +10,7 @@ from dssgnn.benchmarks.calibration.printed import published, published_ablations
 from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.calibration.tables.targets import PRESENT
 from dssgnn.benchmarks.calibration.timing import REPEATED, TIMING
-from dssgnn.benchmarks.frame.rows import by_row
+from dssgnn.benchmarks.frame import by_row
 from dssgnn.benchmarks.records import Record
 
 
@@ -63,12 +63,12 @@ def test_the_matrix_marks_the_lowest_of_a_graph():
     ]
 
 
-def test_a_gpus_record_counts_and_defaults_do_not():
+def test_both_devices_runs_count_and_defaults_do_not():
     records = rows("gcn", "paper", [0.9], device="cpu, 2 threads") + rows("gcn", "paper", [0.2])
     records = [*records[::-1], *rows("gcn", "default", [0.5])]
     lines = table("calibration", records)
     assert len(lines) == 3
-    assert "| 0.2000 ± 0.0000 |" in lines[2]
+    assert "| 0.5500 ± 0.0000 |" in lines[2]
 
 
 def ablated(variant, briers, dataset="cora", device="NVIDIA H200", **others):
@@ -85,8 +85,8 @@ def ablated(variant, briers, dataset="cora", device="NVIDIA H200", **others):
     ("few", "many"), [("NVIDIA H200", "cpu, 2 threads"), ("cpu, 2 threads", "NVIDIA H200")]
 )
 @pytest.mark.parametrize("reverse", [True, False])
-def test_devices_are_never_mixed(few, many, reverse):
-    """The device with the most splits has the row to itself, also against splits that it lacks."""
+def test_a_run_is_of_one_device(few, many, reverse):
+    """The run with the most splits stands, also against splits that it lacks; the others' are not filled in."""
     records = rows("gcn", "paper", [0.9, 0.9], device=few) + rows("gcn", "paper", [0.2] * 5, device=many)[2:]
     (splits,) = by_row(records[::-1] if reverse else records).values()
     assert {r.device for r in splits.values()} == {many}
@@ -96,6 +96,27 @@ def test_devices_are_never_mixed(few, many, reverse):
     )
     line = table("ablation-order", ablations)[2]
     assert line.startswith("| cora | published | P=1 | 3 | 0.2000 ± 0.0000 |")
+
+
+def test_every_whole_run_of_a_configuration_counts():
+    """Also where one device repeated a row and another did not: nobody's best or worst run is dropped."""
+    gpu = rows("gcn", "paper", [0.1, 0.1])
+    cpu = [r for seed in (0, 1) for r in repeated(rows("gcn", "paper", [0.4, 0.4], device="cpu"), seed)]
+    (splits,) = by_row(gpu + cpu).values()
+    assert [r.metrics["brier"] for r in splits.values()] == pytest.approx([0.3, 0.3])
+    assert {r.metrics["runs"] for r in splits.values()} == {3}
+    (first,), (again,) = (by_row(gpu + cpu, which=which).values() for which in ("first", "again"))
+    assert (first[0].metrics["brier"], again[0].metrics["brier"]) == (pytest.approx(0.25), 0.4)
+    assert by_row(gpu, which="again") == {}
+
+
+def test_the_first_run_says_which_configuration_a_row_has():
+    """Repetitions of what was run before do not outvote it."""
+    old = [
+        replace(r, config={"lr": 1}) for s in (1, 2) for r in repeated(rows("gcn", "paper", [0.9, 0.9]), s)
+    ]
+    (splits,) = by_row(old + rows("gcn", "paper", [0.1, 0.1])).values()
+    assert [r.metrics["brier"] for r in splits.values()] == [0.1, 0.1]
 
 
 def test_ablations_beside_the_paper():
@@ -217,7 +238,7 @@ def test_paired_comparison_is_corrected_over_datasets():
     lines = table("calibration-paired", records)
     assert len(lines) == 4
     assert lines[2].startswith("| gcn | paper | cora | -0.0145 |")
-    assert lines[2].endswith("| 0.004 | 10/10 | 1 |")  # 2/1024 twice
+    assert lines[2].endswith("| 0.004 | 10/10 | 1, 1 |")  # 2/1024 twice
 
 
 def test_repetitions_are_averaged_before_they_are_compared():
@@ -227,12 +248,19 @@ def test_repetitions_are_averaged_before_they_are_compared():
     ours = runs("dss-gnn", "best", [0.1, 0.2], [0.1, 0.2], [0.3, 0.4], [0.9, 0.9])
     theirs = runs("gcn", "paper", [0.9, 0.9], [0.3, 0.3], [0.3, 0.4])
     (line,) = table("calibration-paired", ours + theirs)[2:]
-    assert "| -0.0750 |" in line  # of seeds 1 and 2: the first was looked at, the last is ours alone
-    assert line.endswith("| 2/2 | 2 |")
+    # Ours of seeds 1 to 3, as the first was looked at: .4333 and .5; theirs, which nobody chose, of all: .5 and .5333.
+    assert "| -0.0500 |" in line
+    assert line.endswith("| 2/2 | 3, 3 |")
     other = [replace(r, config={"lr": 1}) if r.seed == 2 else r for r in ours]
-    assert (
-        "| -0.1500 |" in table("calibration-paired", other + theirs)[2]
-    )  # seed 2 is another configuration's
+    (line,) = table("calibration-paired", other + theirs)[2:]
+    assert "| +0.0083 |" in line  # seed 2 is another configuration's: .5 and .55
+    (line,) = table("calibration-paired", ours + runs("gcn-res", "tuned", [0.9, 0.9], [0.2, 0.3]))[2:]
+    assert "| +0.2167 |" in line  # theirs was chosen too
+    assert line.endswith("| 0/2 | 3, 1 |")
+    twin = runs("dss-gnn", "twin-p0", [0.2, 0.2], [0.4, 0.4])
+    (line,) = table("calibration-paired", ours + twin)[2:]
+    assert "| -0.2500 |" in line  # of the run that both repeated
+    assert line.endswith("| 2/2 | 1, 1 |")
     assert "| 2 | 4 |" in (line := table("calibration", ours)[2])
     assert "0.3875 ±" in line  # the table itself is of all runs of a split
     line = table("calibration", other)[2]
@@ -328,7 +356,11 @@ def test_targets_say_what_the_first_runs_alone_would():
     text = TABLES["calibration-targets"][1](first)
     assert "| 8 of 10 | 0 of 1 (not cora) |" in text
     text = TABLES["calibration-targets"][1](first + repeated(rows("dss-gnn", "best", [0.06] * 10), 1))
-    assert "| 8 of 10 | 1 of 1; first runs alone: 0 of 1 (not cora) |" in text
+    assert "| 8 of 10 | 1 of 1; first runs: 0 of 1 (not cora) |" in text
+    assert "| -0.0200 (cora, gat paper); first runs: +0.1000 (cora, gat paper); repetitions: -0.1400" in text
+    few = rows("gcn", "paper", [0.01] * 9)  # says nothing yet
+    assert "| 8 of 10 | 0 of 1 (not cora) |" in TABLES["calibration-targets"][1](first + few)
+    assert "gcn" not in TABLES["calibration-targets"][1](first + few)
 
 
 def test_differences_at_a_glance():

@@ -8,8 +8,9 @@ import torch
 
 from dssgnn.benchmarks.calibration import CALIBRATION
 from dssgnn.benchmarks.calibration import measuring as measure_module
-from dssgnn.benchmarks.frame import Benchmark, SweepRow, sweep
+from dssgnn.benchmarks.frame import Benchmark, SweepRow, split_tasks, sweep, train
 from dssgnn.benchmarks.records import merge_records, read_records
+from dssgnn.errors import InputError
 from small_rows import CONFIG, CPU, setup
 
 pytestmark = pytest.mark.usefixtures("boards")
@@ -41,7 +42,7 @@ def test_a_sweep_goes_on_where_it_was(tmp_path):
 def test_records_of_an_older_version_are_measured_again(tmp_path):
     """Where they lack a metric that a row has today."""
     out, rows = tmp_path / "calibration.json", [SweepRow("board", "dss-gnn", "a", setup)]
-    sweep(replace(CALIBRATION, metrics=()), rows, [0, 1], out, CPU)
+    sweep(CALIBRATION, rows, [0, 1], out, CPU)
     first = read_records(out)
     short = [{k: v for k, v in r.metrics.items() if k != "brier_scaled"} for r in first[:1]]
     merge_records(out, [replace(first[0], metrics=short[0])])
@@ -115,3 +116,19 @@ def test_seeds_of_a_row_are_one_population(tmp_path, monkeypatch):
     sweep(CALIBRATION, rows, [0, 1], tmp_path / "d.json", CPU, seeds=3)
     again = {(r.split, r.seed): r.metrics["brier"] for r in read_records(tmp_path / "d.json")}
     assert again == pytest.approx({(r.split, r.seed): r.metrics["brier"] for r in records}, abs=1e-8)
+
+
+def test_a_benchmark_measures_what_it_says(tmp_path):
+    with pytest.raises(InputError, match="told must be one of auroc, got 'brier'"):
+        Benchmark("ood", CALIBRATION.measure, ("auroc",), told="brier")
+    with pytest.raises(InputError, match="members must be an integer >= 1, got 0"):
+        setup(members=0)
+    wrong = Benchmark("ood", CALIBRATION.measure, ("auroc",), told="auroc")
+    with pytest.raises(InputError, match="ood measures no auroc, as its metrics say"):
+        sweep(wrong, [SweepRow("board", "dss-gnn", "a", setup)], [0], tmp_path / "c.json", CPU)
+
+
+def test_a_population_shares_its_features():
+    first, second = (split_tasks("board", [s], CPU)[0] for s in (0, 1))
+    with pytest.raises(InputError, match="must share their features"):
+        train(setup(), [first, second], [0, 1])

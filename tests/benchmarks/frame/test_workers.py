@@ -1,6 +1,7 @@
 """Sweeps in several processes: rows of one search stay together, and nobody overwrites another's records."""
 
 import os
+import pickle
 import subprocess
 import sys
 import time
@@ -11,7 +12,7 @@ import pytest
 import torch
 
 from dssgnn.benchmarks.calibration import CALIBRATION
-from dssgnn.benchmarks.calibration.plan import rows_of
+from dssgnn.benchmarks.calibration.plan import ablation_rows, asked_systems, rows_of
 from dssgnn.benchmarks.calibration.search import searched_row
 from dssgnn.benchmarks.frame import SweepRow
 from dssgnn.benchmarks.frame import workers as module
@@ -102,3 +103,10 @@ def test_workers_end_with_their_parent(tmp_path):
         time.sleep(0.1)
     else:
         pytest.fail(f"worker {worker} goes on without its parent")
+
+
+def test_every_row_can_be_sent_to_a_process(tmp_path):
+    rows = rows_of(["texas"], asked_systems("all", "all"), tmp_path / "search.json", CPU, print)
+    rows += ablation_rows("all", "published", ["texas"]) + ablation_rows("all", "paper", ["cora"])
+    again = pickle.loads(pickle.dumps((CALIBRATION, rows)))  # as a pool does
+    assert [row[:3] for row in again[1]] == [row[:3] for row in rows]

@@ -14,7 +14,16 @@ from scipy.stats import spearmanr
 from torch import Tensor, nn
 
 from dssgnn.baselines.temperature import TemperatureScaled
-from dssgnn.benchmarks.frame import Setup, SweepRow, config_of, missing_splits, place_of, split_tasks, train
+from dssgnn.benchmarks.frame import (
+    LISTS,
+    Setup,
+    SweepRow,
+    config_of,
+    missing_splits,
+    place_of,
+    split_tasks,
+    train,
+)
 from dssgnn.benchmarks.records import Record, merge_records
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion, LogitDistribution
@@ -254,7 +263,7 @@ def _record(
         method=method,
         variant=variant,
         metrics=metrics,
-        config=config_of(setup, split) | lists,
+        config=config_of(setup, split) | {LISTS: lists},
         device=place_of(device),
         split=split,
         seed=0,

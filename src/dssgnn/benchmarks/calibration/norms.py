@@ -19,9 +19,10 @@ Control = Literal["plain", "penalty", "wide", "ensemble"]
 
 _EPOCHS, _PATIENCE = 300, 60
 _ZERO = {"chaos_order": 0, "quadrature_size": 1, "objective": "predictive"}
+_NORMED = {**_ZERO, "norm": "batch"}
 _THREE = {"chaos_order": 3, "quadrature_size": 4}
 _MEMBERS = 4
-_WIDTH = 64
+_WIDTH = DSS_FAMILIES["every"]["hidden_channels"][0]
 _RATES = {"lr": 0.01, "weight_decay": 5e-4, "chaos_weight": 0.0, "coefficient_lr": None}
 # Without an order the two objectives are one and the joint norm is batch norm, so that a control serves several kinds.
 KINDS: tuple[Kind, ...] = (
@@ -74,15 +75,14 @@ def size_rows() -> dict[str, Callable[[str], Setup]]:
     Its state has ``P + 1`` channels for each of order 0, and at ``S = P + 1`` nodes it is ``S`` networks that share
     weights and are averaged: so one network of that width, and an average of so many that share nothing.
     """
-    zero = {**_ZERO, "norm": "batch"}
-
-    def ensemble(dataset: str) -> Setup:
-        return replace(_setup(zero, dataset), members=_MEMBERS, combine=DeepEnsemble)
-
     return {
-        control_of("joint", "wide"): partial(_setup, {**zero, "hidden_channels": _MEMBERS * _WIDTH}),
-        control_of("joint", "ensemble"): ensemble,
+        control_of("joint", "wide"): partial(_setup, {**_NORMED, "hidden_channels": _MEMBERS * _WIDTH}),
+        control_of("joint", "ensemble"): _ensemble,
     }
+
+
+def _ensemble(dataset: str) -> Setup:
+    return replace(_setup(_NORMED, dataset), members=_MEMBERS, combine=DeepEnsemble)
 
 
 def _setup(changed: dict[str, Any], dataset: str) -> Setup:

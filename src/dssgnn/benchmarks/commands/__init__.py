@@ -10,5 +10,7 @@ from dssgnn.benchmarks.commands.speed import speed
 __all__ = ["bench"]
 
 bench = typer.Typer(help="The benchmarks; each writes its records into a results file.", no_args_is_help=True)
-for command in (reading, render, speed, calibration):
-    bench.command()(command)
+bench.command()(reading)
+bench.command()(render)
+bench.command()(speed)
+bench.command()(calibration)

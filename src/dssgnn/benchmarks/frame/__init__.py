@@ -3,6 +3,18 @@
 A benchmark brings its rows (`SweepRow`) and what is measured of them (`Benchmark`).
 """
 
+from dssgnn.benchmarks.frame.rows import (
+    LISTS,
+    Rows,
+    Runs,
+    by_row,
+    config_of_row,
+    mean_of,
+    mean_run,
+    runs_by_row,
+    spread,
+    spread_of,
+)
 from dssgnn.benchmarks.frame.setup import Setup, first_member, seed_of_run
 from dssgnn.benchmarks.frame.sweep import Benchmark, SweepRow, config_of, missing_splits, place_of, sweep
 from dssgnn.benchmarks.frame.tasks import nodes_and_direction, split_tasks
@@ -10,6 +22,7 @@ from dssgnn.benchmarks.frame.training import Trained, train, train_together
 from dssgnn.benchmarks.frame.workers import sweep_in_processes
 
 __all__ = [
-    "Benchmark", "Setup", "SweepRow", "Trained", "config_of", "first_member", "missing_splits", "nodes_and_direction",
-    "place_of", "seed_of_run", "split_tasks", "sweep", "sweep_in_processes", "train", "train_together",
+    "LISTS", "Benchmark", "Rows", "Runs", "Setup", "SweepRow", "Trained", "by_row", "config_of", "config_of_row",
+    "first_member", "mean_of", "mean_run", "missing_splits", "nodes_and_direction", "place_of", "runs_by_row",
+    "seed_of_run", "split_tasks", "spread", "spread_of", "sweep", "sweep_in_processes", "train", "train_together",
 ]  # fmt: skip

@@ -4,67 +4,80 @@ import json
 import statistics
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from dssgnn.benchmarks.records import Record
 
 __all__ = [
-    "CURVES", "Rows", "by_row", "config_without_seeds", "mean_of", "same_but_for", "spread", "spread_of",
+    "LISTS", "Key", "Rows", "Runs", "Which", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row", "spread",
+    "spread_of",
 ]  # fmt: skip
 
-CURVES = ("reliability", "reliability_scaled", "curvature")  # what `curves` adds to a row's configuration
+LISTS = "lists"  # of a record's configuration, what metrics cannot hold
 
-Rows = dict[tuple[str, str, str], dict[int, Record]]
+Key = tuple[str, str, str]  # setting, method and variant
+Rows = dict[Key, dict[int, Record]]
+Runs = dict[tuple[str, int], dict[int, Record]]  # by device and seed, then split
+Which = Literal["all", "first", "again"]
 
 
-def by_row(records: Iterable[Record], benchmark: str = "calibration", seed: int | None = None) -> Rows:
-    """Records by setting, method and variant, then split.
+def runs_by_row(records: Iterable[Record], benchmark: str = "calibration") -> dict[Key, Runs]:
+    """The runs of every row, by device and seed, then split.
 
-    A row is of one device and one configuration: those with the most splits, then with the most runs, and of equals a
-    GPU's. With a ``seed`` it is that run; without, every metric is the mean over the runs that have all its splits, and
-    ``runs`` says how many.
+    A row is of one configuration: of those that were run, the one whose first run has the most splits, then the one
+    with the most runs. Runs of it that lack a split are left out. (``default`` variants are no rows of this frame.)
     """
-    found: dict[tuple[str, str, str], dict[tuple[str, str], dict[int, dict[int, Record]]]] = {}
+    found: dict[Key, dict[str, Runs]] = {}
     for record in records:
         of_it = record.benchmark == benchmark and record.variant != "default"
-        if of_it and record.split is not None and record.seed is not None and seed in (None, record.seed):
-            key = record.setting, record.method, record.variant
-            config = {k: v for k, v in record.config.items() if k not in ("seeds", *CURVES)}
-            run = record.device, json.dumps(config, sort_keys=True)
-            found.setdefault(key, {}).setdefault(run, {}).setdefault(record.seed, {})[record.split] = record
-    return {key: _mean_run(kinds) for key, kinds in sorted(found.items())}
+        if of_it and record.split is not None and record.seed is not None:
+            config = json.dumps(config_of_row(record), sort_keys=True)
+            runs = found.setdefault((record.setting, record.method, record.variant), {}).setdefault(
+                config, {}
+            )
+            runs.setdefault((record.device, record.seed), {})[record.split] = record
+    return {
+        key: max((_whole(runs) for _, runs in sorted(configs.items())), key=_rank)
+        for key, configs in sorted(found.items())
+    }
 
 
-def _mean_run(kinds: dict[tuple[str, str], dict[int, dict[int, Record]]]) -> dict[int, Record]:
-    """The mean over the runs of the one device and configuration that stands for a row."""
+def _whole(runs: Runs) -> Runs:
+    longest = max(runs.values(), key=len).keys()
+    return {key: own for key, own in sorted(runs.items()) if own.keys() == longest}
 
-    def whole(runs: dict[int, dict[int, Record]]) -> list[dict[int, Record]]:
-        longest = max(runs.values(), key=len).keys()
-        return [own for _, own in sorted(runs.items()) if own.keys() == longest]
 
-    candidates = [(device, whole(runs)) for (device, _), runs in sorted(kinds.items())]
-    _, runs = max(candidates, key=lambda kind: (len(kind[1][0]), len(kind[1]), not kind[0].startswith("cpu")))
+def _rank(runs: Runs) -> tuple[int, int]:
+    return max((len(own) for (_, seed), own in runs.items() if seed == 0), default=0), len(runs)
+
+
+def by_row(records: Iterable[Record], benchmark: str = "calibration", which: Which = "all") -> Rows:
+    """Every row's splits, with metrics that are means over its runs; ``runs`` says how many.
+
+    ``which`` takes all runs, the first ones (seed 0), or the repetitions; a row that has none of these is not there.
+    """
+    rows = {}
+    for key, runs in runs_by_row(records, benchmark).items():
+        own = [run for (_, seed), run in runs.items() if which == "all" or (seed > 0) == (which == "again")]
+        if own:
+            rows[key] = mean_run(own)
+    return rows
+
+
+def mean_run(runs: list[dict[int, Record]]) -> dict[int, Record]:
+    """Runs of the same splits as one: the first's records with means of the metrics that all have."""
     return {split: _mean_record([run[split] for run in runs]) for split in runs[0]}
 
 
 def _mean_record(runs: list[Record]) -> Record:
-    """The first of a split's runs with the means of the metrics that all have."""
     names = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
     means = {name: statistics.fmean(run.metrics[name] for run in runs) for name in names}
     return replace(runs[0], metrics={**means, "runs": float(len(runs))})
 
 
-def same_but_for(one: dict[int, Record], other: dict[int, Record], names: Iterable[str] = ()) -> bool:
-    """Whether two rows are of one device and one configuration, but for what ``names`` and the seeds say."""
-    first, second = (next(iter(side.values())) for side in (one, other))
-    return first.device == second.device and config_without_seeds(first, names) == config_without_seeds(
-        second, names
-    )
-
-
-def config_without_seeds(record: Record, names: Iterable[str] = ()) -> dict[str, Any]:
-    """A record's configuration but for its seeds and ``names``."""
-    left_out = {*names, "seeds"}
+def config_of_row(record: Record, but: Iterable[str] = ()) -> dict[str, Any]:
+    """What a record's configuration shares with the other splits and runs of its row; ``but`` leaves more out."""
+    left_out = {*but, "seeds", LISTS}
     return {k: v for k, v in record.config.items() if k not in left_out}
 
 

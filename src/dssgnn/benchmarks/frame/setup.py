@@ -1,4 +1,4 @@
-"""What a row of the calibration table is: how its models are made, trained and read."""
+"""What a row is: how its models are made, trained and read."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from torch import nn
 
 from dssgnn.baselines import ensemble_seeds
 from dssgnn.training import NodeTask, TrainingConfig
+from dssgnn.validation import check_count
 
 __all__ = ["Setup", "first_member", "seed_of_run"]
 
@@ -47,3 +48,6 @@ class Setup:
     combine: Callable[[list[nn.Module]], nn.Module] = first_member
     seed: Callable[[int, int], int] = seed_of_run
     config: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_count(self.members, "members", minimum=1)

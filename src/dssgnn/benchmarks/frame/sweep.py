@@ -11,9 +11,10 @@ from typing import Any, NamedTuple
 
 import torch
 
-from dssgnn.benchmarks.frame.rows import CURVES
+from dssgnn.benchmarks.frame.rows import LISTS
 from dssgnn.benchmarks.frame.setup import Setup
 from dssgnn.benchmarks.records import Record, device_name, merge_records, read_records
+from dssgnn.errors import InputError
 
 __all__ = ["Benchmark", "SweepRow", "config_of", "missing_splits", "place_of", "sweep"]
 
@@ -44,14 +45,18 @@ class Benchmark:
         name: of its records.
         measure: ``measure(setups, setting, splits, device)``, the metrics of every split for each of some setups that
             differ in their seeds alone.
-        metrics: that a record has; one that lacks any is measured again.
-        told: the metric that is said when a row is done.
+        metrics: that a record must have; one that lacks any is measured again.
+        told: the one that is said when a row is done.
     """
 
     name: str
     measure: Callable[[list[Setup], str, Sequence[int], torch.device], list[list[dict[str, float]]]]
-    metrics: tuple[str, ...] = ()
-    told: str = "accuracy"
+    metrics: tuple[str, ...]
+    told: str
+
+    def __post_init__(self) -> None:
+        if self.told not in self.metrics:
+            raise InputError(f"told must be one of {', '.join(self.metrics)}, got {self.told!r}")
 
 
 def sweep(
@@ -88,6 +93,10 @@ def sweep(
             seconds = (time.perf_counter() - start) / len(missing_here)  # of all seeds together
             for number, own in zip(numbers, measured, strict=True):
                 again = f", seed {number}" if number else ""
+                if lacking := {name for name in benchmark.metrics for metrics in own if name not in metrics}:
+                    raise InputError(
+                        f"{benchmark.name} measures no {', '.join(sorted(lacking))}, as its metrics say"
+                    )
                 if not all(math.isfinite(value) for metrics in own for value in metrics.values()):
                     say(f"{setting} {method} {variant}{again}: left out, a metric is not finite")
                     continue
@@ -157,6 +166,6 @@ def missing_splits(
         record = done.get((*row, split, seed, place))
         if record is None or not record.metrics.keys() >= set(metrics):
             return False
-        return {k: v for k, v in record.config.items() if k not in CURVES} == config_of(setup, split)
+        return {k: v for k, v in record.config.items() if k != LISTS} == config_of(setup, split)
 
     return [split for split in splits if not held(split)]

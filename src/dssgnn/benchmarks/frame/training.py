@@ -6,6 +6,7 @@ from dataclasses import replace
 import torch
 
 from dssgnn.benchmarks.frame.setup import Setup
+from dssgnn.errors import InputError
 from dssgnn.training import NodeTask, TrainingResult, fit_population, seeded
 
 __all__ = ["Trained", "train", "train_together"]
@@ -26,6 +27,8 @@ def train_together(
 
     ``node_scores`` are kept in the results where they are asked for (`fit_population`).
     """
+    if any(task.x is not tasks[0].x for task in tasks):
+        raise InputError("the tasks of one population must share their features, one tensor for all")
     own = [
         (setup, task, split, member)
         for setup in setups

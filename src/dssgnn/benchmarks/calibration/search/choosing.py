@@ -10,7 +10,14 @@ import numpy as np
 import torch
 
 from dssgnn.benchmarks.calibration.search.judging import judged
-from dssgnn.benchmarks.calibration.search.space import ARMS, COEFFICIENT_DECAY, PENALTY, TWINS, dss_setup
+from dssgnn.benchmarks.calibration.search.space import (
+    ARMS,
+    COEFFICIENT_DECAY,
+    OURS,
+    PENALTY,
+    TWINS,
+    dss_setup,
+)
 from dssgnn.benchmarks.calibration.search.trials import begin, best_shapes, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.frame import Setup, nodes_and_direction, place_of, split_tasks, train_together
 from dssgnn.benchmarks.records import Record, merge_records, read_records
@@ -153,7 +160,7 @@ def chosen(
 
 def searched_row(row: Row) -> Row:
     """The row whose search decides on ``row``: a twin is the winner's."""
-    return ("dss-gnn", "best") if row in TWINS else row
+    return OURS if row in TWINS else row
 
 
 class _Rounds:

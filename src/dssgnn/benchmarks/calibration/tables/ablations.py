@@ -8,7 +8,7 @@ from typing import Any, get_args
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS
 from dssgnn.benchmarks.calibration.presets import Variant
 from dssgnn.benchmarks.calibration.printed import printed_text, published_ablations
-from dssgnn.benchmarks.frame.rows import by_row, mean_of, spread_of
+from dssgnn.benchmarks.frame import by_row, mean_of, mean_run, runs_by_row, spread_of
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 
@@ -98,10 +98,13 @@ def _decomposition(records: list[Record]) -> str:
 def _readouts(records: list[Record]) -> str:
     """How far the predictive readout is from the mean logit's, at the same weights."""
     rows = []
-    for (dataset, method, variant), splits in by_row(records).items():
+    for (dataset, method, variant), runs in runs_by_row(records).items():
         if method not in ("dss-gnn", "dss-hybrid"):
             continue
-        gaps = [abs(r.metrics["brier"] - r.metrics["brier_mean"]) for r in splits.values()]
+        gaps = [
+            abs(r.metrics["brier"] - r.metrics["brier_mean"]) for own in runs.values() for r in own.values()
+        ]
+        splits = mean_run(list(runs.values()))
         known = all("disagreement" in r.metrics for r in splits.values())
         rerun = method == "dss-gnn" and variant in get_args(Variant)
         printed = published_ablations()["readout_coincidence"].get(dataset, {}) if rerun else {}

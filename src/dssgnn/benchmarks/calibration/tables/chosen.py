@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dssgnn.benchmarks.calibration.search.space import ARMS
-from dssgnn.benchmarks.frame.rows import by_row, mean_of
+from dssgnn.benchmarks.frame import by_row, mean_of
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 

@@ -10,7 +10,7 @@ from dssgnn.benchmarks.calibration.curves import BENCHMARK, variant_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.tables.orders import Sweep, measured_sweeps, printed_sweep
 from dssgnn.benchmarks.drawing import tidy, write_figures
-from dssgnn.benchmarks.frame.rows import by_row
+from dssgnn.benchmarks.frame import LISTS, by_row
 from dssgnn.benchmarks.records import Record, read_records
 
 __all__ = ["draw"]
@@ -34,7 +34,7 @@ def draw(results_folder: Path, figures_folder: Path) -> list[Path]:
     ``calibration_order.svg`` is from ``calibration.json``.
     """
     curves = _records(results_folder / "calibration_curves.json", BENCHMARK)
-    bins = [record for record in curves if "reliability" in record.config]
+    bins = [record for record in curves if "reliability" in record.config.get(LISTS, {})]
     sweeps = measured_sweeps(_records(results_folder / "calibration.json", "calibration-ablation"))
     figures: dict[Path, Callable[[], Any]] = {}
 
@@ -45,8 +45,8 @@ def draw(results_folder: Path, figures_folder: Path) -> list[Path]:
         figures[path("reliability")] = partial(_reliability, bins)
     if sweeps:
         figures[path("order")] = partial(_order, sweeps)
-    for name in _in_order(record.setting for record in curves if "curvature" in record.config):
-        of_name = [r for r in curves if "curvature" in r.config and r.setting == name]
+    for name in _in_order(record.setting for record in curves if "curvature" in record.config.get(LISTS, {})):
+        of_name = [r for r in curves if "curvature" in r.config.get(LISTS, {}) and r.setting == name]
         figures[path(f"curvature_{name}")] = partial(_curvature, of_name)
     return write_figures(figures)
 
@@ -95,7 +95,7 @@ def _reliability(records: list[Record]) -> Any:
             of_row = [r for r in shared if (r.method, r.variant) == (method, variant)]
             if not of_row:
                 continue
-            x, y = _pooled([r.config[reading] for r in of_row])
+            x, y = _pooled([r.config[LISTS][reading] for r in of_row])
             (handles[label],) = panel.plot(x, y, color=color, marker=marker, markersize=3, linewidth=1)
             ece = statistics.fmean(r.metrics[reading.replace("reliability", "ece15")] for r in of_row)
             panel.text(0.97, 0.04 + 0.085 * notes, f"{ece:.3f}", color=color, ha="right", fontsize=7.5)
@@ -127,7 +127,7 @@ def _curvature(records: list[Record]) -> Any:
 
     figure = Figure(figsize=(8, 2.9 * len(records)), layout="constrained")
     for part, record in zip(figure.subfigures(len(records), 1, squeeze=False).flat, records, strict=True):
-        data, metrics = record.config["curvature"], record.metrics
+        data, metrics = record.config[LISTS]["curvature"], record.metrics
         part.suptitle(
             f"{record.setting}, {record.method} {variant_of(record)}, P = {data['chaos_order']}, split {record.split}; "
             f"means: chaos energy {metrics['mean_energy']:.2g}, correction {metrics['mean_correction']:.2g}, "

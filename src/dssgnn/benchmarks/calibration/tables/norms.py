@@ -1,31 +1,26 @@
 """The norms at order 3 against the same network at order 0, split by split."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import KINDS, Control, Kind, control_of, label_of
-from dssgnn.benchmarks.frame.rows import by_row, config_without_seeds, same_but_for, spread
+from dssgnn.benchmarks.frame import config_of_row, runs_by_row, spread
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
 
 __all__ = ["TABLES", "compared"]
 
-_COMPARED = (
-    "chaos_order",
-    "quadrature_size",
-    "norm",
-    "joint_dropout",
-    "objective",
-    "training",
-    "logit_weight",
-    "members",
-    "hidden_channels",
-)
-
-
+# What a kind may differ in from its control, and what a control has of its own.
+_ORDER = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training")
+_OWN: dict[Control, tuple[str, ...]] = {
+    "plain": (),
+    "penalty": ("logit_weight",),
+    "wide": ("hidden_channels",),
+    "ensemble": ("members",),
+}
 _AGAINST: dict[Control, str] = {
     "plain": "P=0",
     "penalty": "P=0, penalty",
@@ -36,46 +31,35 @@ _AGAINST: dict[Control, str] = {
 
 class _Pairs(NamedTuple):
     dataset: str
-    seeds: int
-    ours: dict[str, list[float]]  # every metric by split, a mean over the seeds
+    runs: int  # a split
+    ours: dict[str, list[float]]  # every metric by split, a mean over the runs
     theirs: dict[str, list[float]]
     result: PairedComparison
     p_value: float  # Holm's, over the datasets
 
 
 def compared(records: list[Record], kind: Kind, control: Control) -> list[_Pairs]:
-    """Order 3 against its control on every dataset, split by split, means of the seeds that both have.
+    """Order 3 against its control on every dataset, split by split, means of the runs that both have.
 
-    The two of a seed ran on one device; seeds need not have.
+    A run of one and the other are of one device and seed.
     """
-    found = [by_row(records, "calibration-ablation", seed) for seed in sorted({r.seed or 0 for r in records})]
-    labels = label_of(*kind), control_of(kind[0], control)
+    rows = runs_by_row(records, "calibration-ablation")
+    but = (*_ORDER, *_OWN[control])
     lines = []
-    for dataset in sorted({dataset for rows in found for dataset, _, _ in rows}):
-        pairs = [
-            (ours, theirs)
-            for rows in found
-            if (ours := rows.get((dataset, "dss-gnn", labels[0])))
-            and (theirs := rows.get((dataset, "dss-gnn", labels[1])))
-            and ours.keys() == theirs.keys()
-            and len(ours) > 1
-            and same_but_for(ours, theirs, _COMPARED)
-        ]
-        pairs = [pair for pair in pairs if _repeats(pair, pairs[0])]
-        if pairs:
-            sides = _means([ours for ours, _ in pairs]), _means([theirs for _, theirs in pairs])
-            lines.append((dataset, len(pairs), *sides, compare_paired(*(side["brier"] for side in sides))))
+    for dataset in sorted({dataset for dataset, _, _ in rows}):
+        ours, theirs = (
+            rows.get((dataset, "dss-gnn", label), {})
+            for label in (label_of(*kind), control_of(kind[0], control))
+        )
+        runs = sorted(run for run in ours.keys() & theirs.keys() if ours[run].keys() == theirs[run].keys())
+        if not runs or len(ours[runs[0]]) < 2:
+            continue
+        configs = [config_of_row(next(iter(side[runs[0]].values())), but) for side in (ours, theirs)]
+        if configs[0] == configs[1]:
+            mine, other = (_means([side[run] for run in runs]) for side in (ours, theirs))
+            lines.append((dataset, len(runs), mine, other, compare_paired(mine["brier"], other["brier"])))
     corrected = holm([line[-1].p_value for line in lines])
     return [_Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
-
-
-def _repeats(pair: Sequence[dict[int, Record]], first: Sequence[dict[int, Record]]) -> bool:
-    """Whether a pair is the first one again, of the same splits, under another seed."""
-    return all(
-        one.keys() == other.keys()
-        and config_without_seeds(next(iter(one.values()))) == config_without_seeds(next(iter(other.values())))
-        for one, other in zip(pair, first, strict=True)
-    )
 
 
 def _means(runs: list[dict[int, Record]]) -> dict[str, list[float]]:
@@ -90,9 +74,9 @@ def _table(records: list[Record]) -> str:
     lines = []
     for kind in KINDS:
         for control, against in _AGAINST.items():
-            for dataset, seeds, ours, theirs, c, p in compared(records, kind, control):
+            for dataset, runs, ours, theirs, c, p in compared(records, kind, control):
                 texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
-                test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(seeds)]
+                test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(runs)]
                 energy = spread(ours["chaos_energy"], digits=2)
                 lines.append([_name(kind), kind[2], against, dataset, *texts, *test, energy])
     header = [
@@ -103,7 +87,7 @@ def _table(records: list[Record]) -> str:
 
 
 def _glance(records: list[Record]) -> str:
-    """The differences alone, with the runs a split; a star where the corrected p-value is below 0.05."""
+    """The differences alone; a star where the corrected p-value is below 0.05."""
     lines, datasets = [], [d for d in DATASETS if any(r.setting == d for r in records)]
     for kind in KINDS:
         for control, against in _AGAINST.items():

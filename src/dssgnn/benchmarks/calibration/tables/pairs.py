@@ -1,18 +1,17 @@
 """Ours against every other system, split by split."""
 
-import statistics
 from collections.abc import Callable
 from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
-from dssgnn.benchmarks.frame.rows import by_row, same_but_for
+from dssgnn.benchmarks.calibration.search import ARMS, OURS, TWINS
+from dssgnn.benchmarks.frame import Runs, config_of_row, mean_run, runs_by_row
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
 
 __all__ = ["TABLES", "Comparison", "comparisons"]
 
-_OURS = ("dss-gnn", "best")
 _TWIN = (
     "chaos_order",
     "quadrature_size",
@@ -23,57 +22,56 @@ _TWIN = (
 
 
 class Comparison(NamedTuple):
-    """Ours less another system on a dataset: of how many runs a split, and the p-value after correction."""
+    """Ours less another system on a dataset: how many runs a split of either, and the p-value after correction."""
 
     dataset: str
-    runs: int
+    runs: tuple[int, int]
     result: PairedComparison
     p_value: float
 
 
 def comparisons(records: list[Record]) -> dict[tuple[str, str], list[Comparison]]:
-    """Ours against every other row, split by split; the p-values of a row are corrected over the datasets."""
-    seeds = sorted({record.seed for record in records if record.seed is not None})
-    rows = {seed: by_row(records, seed=seed) for seed in seeds}
-    known = rows.get(0, {})
+    """Ours against every other row, split by split; the p-values of a row are corrected over the datasets.
+
+    A split's score is a mean over runs. Of a searched row the first was looked at, on its validation part, when it was
+    chosen, so that its repetitions stand for it where there are any.
+    """
+    rows = runs_by_row(records)
     compared = {}
-    for method, variant in sorted({(m, v) for _, m, v in known if (m, v) != _OURS}):
+    for system in sorted({key[1:] for key in rows} - {OURS}):
         found = []
-        for dataset in sorted({d for d, _, _ in known}):
-            # Repetitions that both have, so that each split is a mean of as many runs on either side.
-            sides = [
-                [rows[seed].get((dataset, *system), {}) for seed in seeds]
-                for system in (_OURS, (method, variant))
-            ]
-            numbered = {
-                seed: pair
-                for seed, pair in zip(seeds, zip(*sides, strict=True), strict=True)
-                if pair[0] and pair[0].keys() == pair[1].keys()
-            }
-            if numbered:
-                one = next(iter(numbered.values()))
-                numbered = {
-                    seed: (ours, theirs)
-                    for seed, (ours, theirs) in numbered.items()
-                    if same_but_for(ours, one[0]) and same_but_for(theirs, one[1])
-                }
-            # Of a searched row the first run of a split was looked at when it was chosen; the repetitions were not.
-            runs = [pair for seed, pair in numbered.items() if seed] or list(numbered.values())
-            if not runs or (
-                variant.startswith("twin")
-                and not all(same_but_for(ours, theirs, _TWIN) for ours, theirs in runs)
-            ):
+        for dataset in sorted({d for d, _, _ in rows}):
+            ours, theirs = rows.get((dataset, *OURS), {}), rows.get((dataset, *system), {})
+            if system in TWINS:
+                if not _twins(ours, theirs):
+                    continue
+                ours, theirs = (
+                    {run: side[run] for run in ours.keys() & theirs.keys()} for side in (ours, theirs)
+                )
+            sides = [_unseen(ours, True), _unseen(theirs, system in ARMS or system in TWINS)]
+            if not all(sides) or sides[0][0].keys() != sides[1][0].keys() or len(sides[0][0]) < 2:
                 continue
-            splits = sorted(set.intersection(*(set(ours) for ours, _ in runs)))
-            if len(splits) > 1:
-                means = [
-                    [statistics.fmean(run[side][s].metrics["brier"] for run in runs) for s in splits]
-                    for side in (0, 1)
-                ]
-                found.append((dataset, len(runs), compare_paired(*means)))
+            means = [
+                [record.metrics["brier"] for _, record in sorted(mean_run(side).items())] for side in sides
+            ]
+            found.append((dataset, (len(sides[0]), len(sides[1])), compare_paired(*means)))
         corrected = holm([c.p_value for _, _, c in found])
-        compared[method, variant] = [Comparison(*each, p) for each, p in zip(found, corrected, strict=True)]
+        compared[system] = [Comparison(*each, p) for each, p in zip(found, corrected, strict=True)]
     return compared
+
+
+def _unseen(runs: Runs, searched: bool) -> list[dict[int, Record]]:
+    again = [own for (_, seed), own in runs.items() if seed]
+    return again if searched and again else list(runs.values())
+
+
+def _twins(ours: Runs, theirs: Runs) -> bool:
+    """Whether two rows differ in nothing but what a twin has of its own."""
+    configs = [
+        [config_of_row(next(iter(own.values())), but=_TWIN) for own in side.values()]
+        for side in (ours, theirs)
+    ]
+    return bool(ours) and bool(theirs) and configs[0][0] == configs[1][0]
 
 
 def _paired(records: list[Record]) -> str:
@@ -81,10 +79,17 @@ def _paired(records: list[Record]) -> str:
     for (method, variant), found in comparisons(records).items():
         for dataset, runs, c, p in found:
             interval = f"{c.low:+.4f} to {c.high:+.4f}"
-            cells = [f"{c.difference:+.4f}", interval, f"{p:.3f}", f"{c.wins}/{c.count}", str(runs)]
+            cells = [
+                f"{c.difference:+.4f}",
+                interval,
+                f"{p:.3f}",
+                f"{c.wins}/{c.count}",
+                f"{runs[0]}, {runs[1]}",
+            ]
             lines.append([method, variant, dataset, *cells])
     header = [
-        "against", "variant", "dataset", "Brier difference", "95 % interval", "p (Holm)", "splits won", "runs a split",
+        "against", "variant", "dataset", "Brier difference", "95 % interval", "p (Holm)", "splits won",
+        "runs a split, ours and theirs",
     ]  # fmt: skip
     return markdown(header, lines) if lines else ABSENT
 

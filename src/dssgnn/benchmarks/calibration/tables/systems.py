@@ -5,14 +5,13 @@ from functools import partial
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.printed import printed_text, published
+from dssgnn.benchmarks.calibration.search import OURS
 from dssgnn.benchmarks.calibration.tables.targets import distance
-from dssgnn.benchmarks.frame.rows import by_row, mean_of, spread
+from dssgnn.benchmarks.frame import by_row, mean_of, spread
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 
 __all__ = ["TABLES"]
-
-_OURS = ("dss-gnn", "best")
 
 # The rows that the paper prints, under which name, and the readout it prints of them: the mean logit's where it reads
 # that one.
@@ -101,7 +100,7 @@ def _agreement(records: list[Record]) -> str:
     for (dataset, method, variant), splits in by_row(records).items():
         name, readout = _PRINTED.get((method, variant), ("", ""))
         printed = published().get(dataset, {}).get(name)
-        if printed is None or (method, variant) == _OURS or len(splits) < 10:
+        if printed is None or (method, variant) == OURS or len(splits) < 10:
             continue
         cells = []
         for key in ("accuracy", "brier"):

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable
 
 from dssgnn.benchmarks.calibration.norms import JOINT, Control
 from dssgnn.benchmarks.calibration.printed import published
+from dssgnn.benchmarks.calibration.search import OURS
 from dssgnn.benchmarks.calibration.tables.norms import compared
 from dssgnn.benchmarks.calibration.tables.pairs import comparisons
 from dssgnn.benchmarks.calibration.timing import TIMING
-from dssgnn.benchmarks.frame.rows import Rows, by_row, mean_of
+from dssgnn.benchmarks.frame import Rows, by_row, mean_of
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 
@@ -18,7 +19,6 @@ PRESENT = (
     "cora", "citeseer", "texas", "cornell", "wisconsin", "chameleon", "squirrel", "coauthor-cs", "minesweeper",
     "tolokers",
 )  # fmt: skip
-_OURS = ("dss-gnn", "best")
 
 
 def distance(dataset: str, name: str, splits: dict[int, Record], key: str, readout: str = "") -> float | None:
@@ -38,7 +38,8 @@ def summary(records: list[Record], significant: dict[str, dict[str, bool]]) -> s
     rows = by_row(records)
     if not rows:
         return ABSENT
-    lines = [*_best(rows, by_row(records, seed=0)), *_reruns(rows)]
+    kinds = {"first runs": by_row(records, which="first"), "repetitions": by_row(records, which="again")}
+    lines = [*_best(rows, {name: rows | of_kind for name, of_kind in kinds.items()}), *_reruns(rows)]
     for what, datasets in significant.items():
         won = [d for d, better in datasets.items() if better]
         found = f"{len(won)} of {len(datasets)}{_but(datasets, won)}"
@@ -57,17 +58,19 @@ _BEST = (
 )
 
 
-def _best(rows: Rows, first: Rows) -> list[list[str]]:
-    """Of all runs, and beside them of the first run of every split alone, where that says something else."""
+def _best(rows: Rows, kinds: dict[str, Rows]) -> list[list[str]]:
+    """Of all runs; beside them of the first and of the repeated ones, where a row has such, if they say otherwise."""
     lines = []
-    for (what, target), found, alone in zip(_BEST, _standing(rows), _standing(first), strict=True):
-        lines.append([what, target, found if alone in (found, "") else f"{found}; first runs alone: {alone}"])
+    others = {name: _standing(own) for name, own in kinds.items()}
+    for i, ((what, target), found) in enumerate(zip(_BEST, _standing(rows), strict=True)):
+        differ = [f"{name}: {own[i]}" for name, own in others.items() if own[i] != found]
+        lines.append([what, target, "; ".join([found, *differ])])
     return lines
 
 
 def _standing(rows: Rows) -> tuple[str, str, str]:
     """`best` against the paper's figure, against every other system, and where it loses most."""
-    ours = {d: mean_of(rows[(d, *_OURS)], "brier") for d in PRESENT if len(rows.get((d, *_OURS), {})) == 10}
+    ours = {d: mean_of(rows[(d, *OURS)], "brier") for d in PRESENT if len(rows.get((d, *OURS), {})) == 10}
     if not ours:
         return ("not measured yet",) * 3
     paper = [d for d in ours if ours[d] < published()[d]["dss-gnn"]["brier"]]
@@ -77,7 +80,8 @@ def _standing(rows: Rows) -> tuple[str, str, str]:
             f"{m} {v}{suffix}": mean_of(splits, key)
             for (dataset, m, v), splits in rows.items()
             for key, suffix in (("brier", ""), ("brier_scaled", " with a temperature"))
-            if dataset == d and m != "dss-gnn" and all(key in r.metrics for r in splits.values())
+            if dataset == d and m != "dss-gnn" and splits.keys() == rows[(d, *OURS)].keys()
+            if all(key in r.metrics for r in splits.values())
         }
         if others:
             name = min(others, key=lambda k: others[k])

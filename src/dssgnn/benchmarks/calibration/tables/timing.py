@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from dssgnn.benchmarks.calibration.timing import REPEATED, TIMING
-from dssgnn.benchmarks.frame.rows import by_row, mean_of
+from dssgnn.benchmarks.frame import mean_of, runs_by_row
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 
@@ -26,11 +26,12 @@ def _table(records: list[Record]) -> str:
 
 def _repeated(records: list[Record]) -> str:
     """Rows beside what they scored when they were run once more, with the same seeds on the same device."""
-    again, lines = by_row(records, REPEATED, seed=0), []
-    for key, first in by_row(records, seed=0).items():
-        if key in again:
-            scores = [mean_of(splits, "brier") for splits in (first, again[key])]
-            lines.append([*key, *(f"{score:.4f}" for score in scores), f"{scores[1] - scores[0]:+.4f}"])
+    again, lines = runs_by_row(records, REPEATED), []
+    for key, runs in runs_by_row(records).items():
+        for run, own in again.get(key, {}).items():
+            if run in runs:
+                scores = [mean_of(splits, "brier") for splits in (runs[run], own)]
+                lines.append([*key, *(f"{score:.4f}" for score in scores), f"{scores[1] - scores[0]:+.4f}"])
     header = ["dataset", "system", "variant", "Brier", "once more", "difference"]
     return markdown(header, lines) if lines else ABSENT
 
