@@ -27,10 +27,11 @@ lint: setup
 docs: setup
 	$(BIN)/dssgnn bench render
 
-# Everything in docs/calibration.md and docs/chaos_axis.md. What results/ holds already, on this device, is not run again.
+# Everything in docs/calibration*.md and docs/chaos_axis.md. What results/ holds already, on this device, is not run again.
 calibration: setup
 	$(CALIBRATION) --methods all --variants all --workers $(WORKERS)
 	$(CALIBRATION) --methods dss-gnn,gcn-res,tfe-gnn --variants best,best-p0,twin-p0,twin-p0-penalty,tuned --seeds 3 --workers $(WORKERS)
+	$(CALIBRATION) --methods bernnet,chebnet,gcn-res --variants paper,earlier --datasets texas,cornell,wisconsin --seeds 3 --workers $(WORKERS)
 	$(CALIBRATION) --ablations all --workers $(WORKERS)
 	$(CALIBRATION) --ablations start-joint,start-size --seeds 3 --workers $(WORKERS)
 	-$(CALIBRATION) --methods dss-gnn --variants published --timed --workers $(WORKERS)

@@ -88,7 +88,7 @@ def ablated(variant, briers, dataset="cora", device="NVIDIA H200", **others):
 def test_a_run_is_of_one_device(few, many, reverse):
     """The run with the most splits stands, also against splits that it lacks; the others' are not filled in."""
     records = rows("gcn", "paper", [0.9, 0.9], device=few) + rows("gcn", "paper", [0.2] * 5, device=many)[2:]
-    (splits,) = by_row(records[::-1] if reverse else records).values()
+    (splits,) = by_row(records[::-1] if reverse else records, "calibration").values()
     assert {r.device for r in splits.values()} == {many}
     assert sorted(splits) == [2, 3, 4]
     ablations = ablated("published, P=1", [0.9, 0.9], device=few) + ablated(
@@ -102,12 +102,12 @@ def test_every_whole_run_of_a_configuration_counts():
     """Also where one device repeated a row and another did not: nobody's best or worst run is dropped."""
     gpu = rows("gcn", "paper", [0.1, 0.1])
     cpu = [r for seed in (0, 1) for r in repeated(rows("gcn", "paper", [0.4, 0.4], device="cpu"), seed)]
-    (splits,) = by_row(gpu + cpu).values()
+    (splits,) = by_row(gpu + cpu, "calibration").values()
     assert [r.metrics["brier"] for r in splits.values()] == pytest.approx([0.3, 0.3])
     assert {r.metrics["runs"] for r in splits.values()} == {3}
-    (first,), (again,) = (by_row(gpu + cpu, which=which).values() for which in ("first", "again"))
+    (first,), (again,) = (by_row(gpu + cpu, "calibration", which).values() for which in ("first", "again"))
     assert (first[0].metrics["brier"], again[0].metrics["brier"]) == (pytest.approx(0.25), 0.4)
-    assert by_row(gpu, which="again") == {}
+    assert by_row(gpu, "calibration", "again") == {}
 
 
 def test_the_first_run_says_which_configuration_a_row_has():
@@ -115,7 +115,7 @@ def test_the_first_run_says_which_configuration_a_row_has():
     old = [
         replace(r, config={"lr": 1}) for s in (1, 2) for r in repeated(rows("gcn", "paper", [0.9, 0.9]), s)
     ]
-    (splits,) = by_row(old + rows("gcn", "paper", [0.1, 0.1])).values()
+    (splits,) = by_row(old + rows("gcn", "paper", [0.1, 0.1]), "calibration").values()
     assert [r.metrics["brier"] for r in splits.values()] == [0.1, 0.1]
 
 

@@ -21,7 +21,7 @@ Runs = dict[tuple[str, int], dict[int, Record]]  # by device and seed, then spli
 Which = Literal["all", "first", "again"]
 
 
-def runs_by_row(records: Iterable[Record], benchmark: str = "calibration") -> dict[Key, Runs]:
+def runs_by_row(records: Iterable[Record], benchmark: str) -> dict[Key, Runs]:
     """The runs of every row, by device and seed, then split.
 
     A row is of one configuration: of those that were run, the one whose first run has the most splits, then the one
@@ -51,7 +51,7 @@ def _rank(runs: Runs) -> tuple[int, int]:
     return max((len(own) for (_, seed), own in runs.items() if seed == 0), default=0), len(runs)
 
 
-def by_row(records: Iterable[Record], benchmark: str = "calibration", which: Which = "all") -> Rows:
+def by_row(records: Iterable[Record], benchmark: str, which: Which = "all") -> Rows:
     """Every row's splits, with metrics that are means over its runs; ``runs`` says how many.
 
     ``which`` takes all runs, the first ones (seed 0), or the repetitions; a row that has none of these is not there.

@@ -61,7 +61,7 @@ def _decomposition(records: list[Record]) -> str:
 
     The paper takes the order with the lowest test score; Brier scores are of the mean logit, as it prints them.
     """
-    found, controls = by_row(records, "calibration-ablation"), by_row(records)
+    found, controls = by_row(records, "calibration-ablation"), by_row(records, "calibration")
     rows = []
     for dataset, base in dict.fromkeys((d, v.partition(", ")[0]) for d, _, v in found):
         rows_of = {
@@ -98,7 +98,7 @@ def _decomposition(records: list[Record]) -> str:
 def _readouts(records: list[Record]) -> str:
     """How far the predictive readout is from the mean logit's, at the same weights."""
     rows = []
-    for (dataset, method, variant), runs in runs_by_row(records).items():
+    for (dataset, method, variant), runs in runs_by_row(records, "calibration").items():
         if method not in ("dss-gnn", "dss-hybrid"):
             continue
         gaps = [

@@ -27,7 +27,7 @@ def _words(config: Mapping[str, Any]) -> str:
 
 def _chosen(records: list[Record]) -> str:
     rows = []
-    for (dataset, method, variant), splits in by_row(records).items():
+    for (dataset, method, variant), splits in by_row(records, "calibration").items():
         if (method, variant) in ARMS:
             validation, test = mean_of(splits, "val_brier"), mean_of(splits, "brier")
             config = next(iter(splits.values())).config

@@ -36,7 +36,7 @@ def comparisons(records: list[Record]) -> dict[tuple[str, str], list[Comparison]
     A split's score is a mean over runs. Of a searched row the first was looked at, on its validation part, when it was
     chosen, so that its repetitions stand for it where there are any.
     """
-    rows = runs_by_row(records)
+    rows = runs_by_row(records, "calibration")
     compared = {}
     for system in sorted({key[1:] for key in rows} - {OURS}):
         found = []

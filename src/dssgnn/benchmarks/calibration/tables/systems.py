@@ -35,7 +35,7 @@ _PRINTED = {
 
 def _systems(records: list[Record]) -> str:
     rows = []
-    for (dataset, method, variant), splits in by_row(records).items():
+    for (dataset, method, variant), splits in by_row(records, "calibration").items():
         name, readout = _PRINTED.get((method, variant), ("", ""))
         values = {
             key: [r.metrics[key + readout] for r in splits.values()] for key in ("accuracy", "brier", "ece")
@@ -74,7 +74,7 @@ def _matrix(key: str, records: list[Record]) -> str:
     """Mean Brier scores, a system a line and a dataset a column; the lowest of a column in bold."""
     found = {
         row: splits
-        for row, splits in by_row(records).items()
+        for row, splits in by_row(records, "calibration").items()
         if all(key in record.metrics for record in splits.values())
     }
     datasets = [d for d in DATASETS if any(key[0] == d for key in found)]
@@ -97,7 +97,7 @@ def _matrix(key: str, records: list[Record]) -> str:
 def _agreement(records: list[Record]) -> str:
     """Whether a rerun of the paper's own configuration lands within two of the published standard deviations."""
     rows = []
-    for (dataset, method, variant), splits in by_row(records).items():
+    for (dataset, method, variant), splits in by_row(records, "calibration").items():
         name, readout = _PRINTED.get((method, variant), ("", ""))
         printed = published().get(dataset, {}).get(name)
         if printed is None or (method, variant) == OURS or len(splits) < 10:

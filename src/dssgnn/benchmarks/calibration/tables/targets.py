@@ -35,10 +35,13 @@ def distance(dataset: str, name: str, splits: dict[int, Record], key: str, reado
 
 def summary(records: list[Record], significant: dict[str, dict[str, bool]]) -> str:
     """One line a target; ``significant`` says of a comparison on which datasets an order above 0 wins it."""
-    rows = by_row(records)
+    rows = by_row(records, "calibration")
     if not rows:
         return ABSENT
-    kinds = {"first runs": by_row(records, which="first"), "repetitions": by_row(records, which="again")}
+    kinds = {
+        "first runs": by_row(records, "calibration", which="first"),
+        "repetitions": by_row(records, "calibration", which="again"),
+    }
     lines = [*_best(rows, {name: rows | of_kind for name, of_kind in kinds.items()}), *_reruns(rows)]
     for what, datasets in significant.items():
         won = [d for d, better in datasets.items() if better]

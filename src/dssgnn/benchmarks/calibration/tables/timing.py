@@ -27,7 +27,7 @@ def _table(records: list[Record]) -> str:
 def _repeated(records: list[Record]) -> str:
     """Rows beside what they scored when they were run once more, with the same seeds on the same device."""
     again, lines = runs_by_row(records, REPEATED), []
-    for key, runs in runs_by_row(records).items():
+    for key, runs in runs_by_row(records, "calibration").items():
         for run, own in again.get(key, {}).items():
             if run in runs:
                 scores = [mean_of(splits, "brier") for splits in (runs[run], own)]
