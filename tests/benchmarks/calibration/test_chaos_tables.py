@@ -78,6 +78,9 @@ def test_tables():
     assert TABLES["chaos-datasets"][1]([]) == "Not measured yet.\n"
 
 
+ROW = [Record("calibration", "cora", "gcn", "paper", {"brier": 0.2}, {}, "cpu", split=0, seed=0)]
+
+
 def measured(label, values, dataset="cora"):
     return [
         Record(
@@ -167,3 +170,30 @@ def test_an_order_is_compared_with_as_much_network_as_it_is():
         (line,) = TABLES["chaos-norms"][1]([*theirs, *ours]).splitlines()[2:]
         start = f"| joint | predictive | P=0, {control} | cora |"
         assert line.startswith(f"{start} 0.1000 ± 0.0000 | 0.2500 ± 0.0500 | +0.1500 |")
+
+
+def test_targets_say_against_whom_the_order_wins_and_loses():
+    ours = [0.2 + 0.001 * i for i in range(10)]
+    worse, better = ([value + sign * (0.05 + 0.001 * i) for i, value in enumerate(ours)] for sign in (1, -1))
+    records = [
+        *measured("start, P=3, joint norm, predictive", ours),
+        *measured("start, P=0, batch norm", worse),
+        *measured("start, P=0, batch norm, width 256", better),
+    ]
+    rows = [line.split(" | ") for line in TABLES["calibration-targets"][1]([*ROW, *records]).splitlines()]
+    start, end = (
+        "| a fixed network, joint norm, predictive loss: P = 3 below P = 0",
+        ", Holm-corrected p < 0.05",
+    )
+    found = {
+        row[0].removeprefix(start).removesuffix(end): row[1:] for row in rows if row[0].startswith(start)
+    }
+    assert found == {
+        "": ["5 of 10", "1 of 1 |"],
+        " four times as wide": ["–", "0 of 1 (not cora); above it on cora |"],
+    }
+    again = [replace(r, seed=1, metrics={**r.metrics, "brier": 0.3}) for r in records[:20]]
+    text = TABLES["calibration-targets"][1]([*ROW, *records, *again])
+    assert (
+        "| 5 of 10 | 1 of 1; repetitions alone: 0 of 1 (not cora) |" in text
+    )  # a tie that no test calls a win

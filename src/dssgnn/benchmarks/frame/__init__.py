@@ -5,6 +5,7 @@ A benchmark brings its rows (`SweepRow`) and what is measured of them (`Benchmar
 
 from dssgnn.benchmarks.frame.rows import (
     LISTS,
+    Key,
     Rows,
     Runs,
     by_row,
@@ -22,7 +23,7 @@ from dssgnn.benchmarks.frame.training import Trained, train, train_together
 from dssgnn.benchmarks.frame.workers import sweep_in_processes
 
 __all__ = [
-    "LISTS", "Benchmark", "Rows", "Runs", "Setup", "SweepRow", "Trained", "by_row", "config_of", "config_of_row",
+    "LISTS", "Benchmark", "Key", "Rows", "Runs", "Setup", "SweepRow", "Trained", "by_row", "config_of", "config_of_row",
     "first_member", "mean_of", "mean_run", "missing_splits", "nodes_and_direction", "place_of", "runs_by_row",
     "seed_of_run", "split_tasks", "spread", "spread_of", "sweep", "sweep_in_processes", "train", "train_together",
 ]  # fmt: skip

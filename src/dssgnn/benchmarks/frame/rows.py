@@ -2,14 +2,14 @@
 
 import json
 import statistics
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 from dssgnn.benchmarks.records import Record
 
 __all__ = [
-    "LISTS", "Key", "Rows", "Runs", "Which", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row", "spread",
+    "LISTS", "Key", "Rows", "Runs", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row", "spread",
     "spread_of",
 ]  # fmt: skip
 
@@ -18,7 +18,6 @@ LISTS = "lists"  # of a record's configuration, what metrics cannot hold
 Key = tuple[str, str, str]  # setting, method and variant
 Rows = dict[Key, dict[int, Record]]
 Runs = dict[tuple[str, int], dict[int, Record]]  # by device and seed, then split
-Which = Literal["all", "first", "again"]
 
 
 def runs_by_row(records: Iterable[Record], benchmark: str) -> dict[Key, Runs]:
@@ -51,17 +50,21 @@ def _rank(runs: Runs) -> tuple[int, int]:
     return max((len(own) for (_, seed), own in runs.items() if seed == 0), default=0), len(runs)
 
 
-def by_row(records: Iterable[Record], benchmark: str, which: Which = "all") -> Rows:
+def _all_runs(key: Key, runs: Runs) -> list[dict[int, Record]]:
+    return list(runs.values())
+
+
+def by_row(
+    records: Iterable[Record],
+    benchmark: str,
+    counted: Callable[[Key, Runs], list[dict[int, Record]]] = _all_runs,
+) -> Rows:
     """Every row's splits, with metrics that are means over its runs; ``runs`` says how many.
 
-    ``which`` takes all runs, the first ones (seed 0), or the repetitions; a row that has none of these is not there.
+    ``counted(row, runs)`` chooses the runs; a row of which none counts is not there.
     """
-    rows = {}
-    for key, runs in runs_by_row(records, benchmark).items():
-        own = [run for (_, seed), run in runs.items() if which == "all" or (seed > 0) == (which == "again")]
-        if own:
-            rows[key] = mean_run(own)
-    return rows
+    found = ((key, counted(key, runs)) for key, runs in runs_by_row(records, benchmark).items())
+    return {key: mean_run(own) for key, own in found if own}
 
 
 def mean_run(runs: list[dict[int, Record]]) -> dict[int, Record]:

@@ -11,7 +11,7 @@ from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
 
-__all__ = ["TABLES", "compared"]
+__all__ = ["TABLES", "Pairs", "compared"]
 
 # What a kind may differ in from its control, and what a control has of its own.
 _ORDER = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training")
@@ -29,7 +29,9 @@ _AGAINST: dict[Control, str] = {
 }
 
 
-class _Pairs(NamedTuple):
+class Pairs(NamedTuple):
+    """Order 3 and its control on a dataset, split by split."""
+
     dataset: str
     runs: int  # a split
     ours: dict[str, list[float]]  # every metric by split, a mean over the runs
@@ -38,7 +40,7 @@ class _Pairs(NamedTuple):
     p_value: float  # Holm's, over the datasets
 
 
-def compared(records: list[Record], kind: Kind, control: Control) -> list[_Pairs]:
+def compared(records: list[Record], kind: Kind, control: Control) -> list[Pairs]:
     """Order 3 against its control on every dataset, split by split, means of the runs that both have.
 
     A run of one and the other are of one device and seed.
@@ -59,7 +61,7 @@ def compared(records: list[Record], kind: Kind, control: Control) -> list[_Pairs
             mine, other = (_means([side[run] for run in runs]) for side in (ours, theirs))
             lines.append((dataset, len(runs), mine, other, compare_paired(mine["brier"], other["brier"])))
     corrected = holm([line[-1].p_value for line in lines])
-    return [_Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
+    return [Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
 
 
 def _means(runs: list[dict[int, Record]]) -> dict[str, list[float]]:

@@ -5,12 +5,12 @@ from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.search import ARMS, OURS, TWINS
-from dssgnn.benchmarks.frame import Runs, config_of_row, mean_run, runs_by_row
+from dssgnn.benchmarks.frame import Key, Runs, config_of_row, mean_run, runs_by_row
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
 
-__all__ = ["TABLES", "Comparison", "comparisons"]
+__all__ = ["TABLES", "Comparison", "comparisons", "fresh_runs"]
 
 _TWIN = (
     "chaos_order",
@@ -33,8 +33,7 @@ class Comparison(NamedTuple):
 def comparisons(records: list[Record]) -> dict[tuple[str, str], list[Comparison]]:
     """Ours against every other row, split by split; the p-values of a row are corrected over the datasets.
 
-    A split's score is a mean over runs. Of a searched row the first was looked at, on its validation part, when it was
-    chosen, so that its repetitions stand for it where there are any.
+    A split's score is a mean over the runs of `fresh_runs`.
     """
     rows = runs_by_row(records, "calibration")
     compared = {}
@@ -48,7 +47,7 @@ def comparisons(records: list[Record]) -> dict[tuple[str, str], list[Comparison]
                 ours, theirs = (
                     {run: side[run] for run in ours.keys() & theirs.keys()} for side in (ours, theirs)
                 )
-            sides = [_unseen(ours, True), _unseen(theirs, system in ARMS or system in TWINS)]
+            sides = [fresh_runs((dataset, *OURS), ours), fresh_runs((dataset, *system), theirs)]
             if not all(sides) or sides[0][0].keys() != sides[1][0].keys() or len(sides[0][0]) < 2:
                 continue
             means = [
@@ -60,8 +59,14 @@ def comparisons(records: list[Record]) -> dict[tuple[str, str], list[Comparison]
     return compared
 
 
-def _unseen(runs: Runs, searched: bool) -> list[dict[int, Record]]:
+def fresh_runs(key: Key, runs: Runs) -> list[dict[int, Record]]:
+    """The runs of a row that comparisons are of.
+
+    Of a searched row the first was looked at, on its validation part, when it was chosen, so that its repetitions stand
+    for it where there are any.
+    """
     again = [own for (_, seed), own in runs.items() if seed]
+    searched = key[1:] in ARMS or key[1:] in TWINS
     return again if searched and again else list(runs.values())
 
 
