@@ -158,6 +158,7 @@ NETWORK_CASES = [
     ({"quadrature_size": 0}, r"quadrature_size must be an integer >= 1, got 0"),
     ({"quadrature_size": 200}, r"quadrature_size must be at most 128, got 200"),
     ({"activation": "rectify"}, r"activation must be one of .*relu.*got 'rectify'"),
+    ({"bias": "no"}, r"bias must be one of True, False, got 'no'"),
     ({"filter_init": "bandpass"}, r"filter_init must be one of .*lowpass.*got 'bandpass'"),
     ({"weight_init": "he"}, r"weight_init must be one of .*glorot.*got 'he'"),
 ]
@@ -174,6 +175,9 @@ ONLY_NETWORK_CASES = [
     ({"dropout": 1.0}, r"dropout must be in \[0, 1\), got 1\.0"),
     ({"input_dropout": -0.1}, r"input_dropout must be in \[0, 1\), got -0\.1"),
     ({"lift_dropout": math.nan}, r"lift_dropout must be in \[0, 1\), got nan"),
+    ({"dropout": "a"}, r"dropout must be in \[0, 1\), got 'a'"),
+    ({"dropout": None}, r"dropout must be in \[0, 1\), got None"),
+    ({"joint_dropout": "no"}, r"joint_dropout must be one of True, False, got 'no'"),
     ({"activation": None}, r"activation=None"),
 ]
 

@@ -25,6 +25,7 @@ __all__ = [
     "check_labels",
     "check_mask",
     "check_masks",
+    "check_rates",
     "check_share",
 ]
 
@@ -51,6 +52,13 @@ def check_share(value: object, name: str) -> None:
     """Check that ``value`` is a number in 0..1."""
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
         raise InputError(f"{name} must be in [0, 1], got {value!r}")
+
+
+def check_rates(**rates: object) -> None:
+    """Check that every rate of dropout is a number in ``[0, 1)``."""
+    for name, rate in rates.items():
+        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1:
+            raise InputError(f"{name} must be in [0, 1), got {rate!r}")
 
 
 def check_edge_index(edge_index: Tensor, num_nodes: int | None = None) -> None:

@@ -153,8 +153,49 @@ def test_a_pair_takes_nothing_but_the_adjacency(options):
 
 @pytest.mark.parametrize("eta", [0.5, -1.5, math.nan, "sym", True])
 def test_exponents_that_are_refused(eta):
-    with pytest.raises(InputError, match=r"eta must be None or in \[-1, 0\], got"):
-        DSSGNN(2, 2, 2, eta=eta)
+    for make in (lambda: DSSGNN(2, 2, 2, eta=eta), lambda: published_operators(operator(), "sym", eta)):
+        with pytest.raises(InputError, match=r"eta must be in \[-1, 0\], got"):
+            make()
+    with pytest.raises(InputError, match="normalization must be one of 'sym', 'rw', got 'x'"):
+        published_operators(operator(), "x")
+
+
+def test_a_pair_is_not_widened():
+    """Built again from the edges it would be another operator."""
+    graph = GraphOperator.from_edge_index(EDGES, N)
+    for each in published_operators(graph):
+        with pytest.raises(InputError, match=r"make both from graph\.to\(torch\.float64\)"):
+            each.to(F64)
+    wide = published_operators(graph.to(F64))[1]
+    torch.testing.assert_close(
+        wide.to(torch.float32).matrix.to_dense(), published_operators(graph)[1].matrix.to_dense()
+    )
+
+
+@pytest.mark.parametrize("kind", ["lowpass", "highpass", "flat", "published"])
+def test_a_start_is_the_same_response_in_either_basis(kind):
+    """A constant and an alternating signal on a cycle of even length are its lowest and highest frequency."""
+    cycle = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 0]])
+    graph = GraphOperator.from_edge_index(cycle, 4, dtype=F64)
+    h = torch.eye(4, dtype=F64)[:, None]
+    found = []
+    for basis in ("chebyshev", "monomial"):
+        for branches in ("sum", "concat"):
+            layer = DSSConv(
+                4,
+                4,
+                0,
+                activation=None,
+                filter_orders=(5, 3),
+                filter_init=kind,
+                filter_basis=basis,
+                branches=branches,
+            ).double()
+            with torch.no_grad():
+                layer.weight.copy_(torch.eye(4).repeat(2 if branches == "concat" else 1, 1))
+            found.append(layer(h, graph))
+    for other in found[1:]:
+        torch.testing.assert_close(other, found[0], rtol=0, atol=1e-6)  # coefficients start in float32
 
 
 def test_the_published_pair_by_hand():
@@ -162,12 +203,46 @@ def test_the_published_pair_by_hand():
     a[0, 1] = a[1, 2] = a[2, 2] = 1  # rows gather
     edges = torch.tensor([[1, 2, 2], [0, 1, 2]])
     graph = GraphOperator.from_edge_index(edges, 3, direction="in", self_loops="keep", dtype=F64)
+    assert not any(op.symmetric for op in published_operators(graph, "sym", -0.3))
     low, high = published_operators(graph, "sym", -0.3)
     rows, columns = a.sum(axis=1), np.where(a.sum(axis=0) > 0, a.sum(axis=0), np.inf)
     expected = (columns**-0.5)[:, None] * a * rows**-0.5
     np.testing.assert_allclose(-low.matrix.to_dense().numpy(), expected, atol=1e-12)
     smooth = (columns**-0.3)[:, None] * a * rows**-0.3
     np.testing.assert_allclose(-high.matrix.to_dense().numpy(), np.eye(3) - smooth, atol=1e-12)
+
+
+@pytest.mark.parametrize("direction", ["both", "out"])
+@pytest.mark.parametrize("normalization", ["sym", "rw"])
+def test_the_published_pair_of_weighted_edges(normalization, direction):
+    """Row sums that differ; and the gradient goes through the transpose, which "rw" is not its own."""
+    weight = torch.tensor([0.5, 2.0, 1.0, 3.0, 0.25, 1.5, 4.0, 1.0], dtype=F64)
+    graph = GraphOperator.from_edge_index(EDGES, N, weight, direction=direction, self_loops=True)
+    a = np.eye(N)
+    for s, t, w in zip(*EDGES.tolist(), weight.tolist(), strict=True):
+        a[(t, s) if direction == "both" else (s, t)] = w
+    a = np.maximum(a, a.T) if direction == "both" else a
+    rows, columns = a.sum(axis=1), a.sum(axis=0)
+    if normalization == "sym":
+        expected = [
+            (columns**-0.5)[:, None] * a * rows**-0.5,
+            np.eye(N) - (columns**-0.3)[:, None] * a * rows**-0.3,
+        ]
+    else:
+        expected = [a / rows, np.eye(N) - a / rows]
+    theta = torch.tensor([[[0.3, 0.7, -0.2]]], dtype=F64)
+    for op, matrix in zip(published_operators(graph, normalization, -0.3), expected, strict=True):
+        dense = torch.from_numpy(matrix)
+        h = state()[:, :1].requires_grad_()
+        found, power = op.filter(h, theta, "monomial")[:, 0], h[:, 0]
+        want = 0
+        for c in theta.flatten():
+            want, power = want + c * power, dense @ power
+        torch.testing.assert_close(found[:, 0], want, rtol=0, atol=1e-12)
+        (got,), (wanted,) = (
+            torch.autograd.grad(y.sum(dim=-1).square().sum(), h) for y in (found[:, 0], want)
+        )
+        torch.testing.assert_close(got, wanted, rtol=0, atol=1e-11)
 
 
 def test_powers_of_degrees_are_continuous_in_eta():

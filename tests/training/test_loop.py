@@ -115,6 +115,27 @@ def test_resume_refuses_another_run(task, tmp_path):
         fit(make_dss(), task, CONFIG, checkpoint=file, resume=True)
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "other"),
+    [
+        ("residual", "True", "inner"),
+        ("joint_dropout", "False", True),
+        ("input_dropout", "0.0", 0.4),
+        ("eta", "None", -0.3),
+        (r"layers\.0\.filter_basis", "chebyshev", "monomial"),
+        (r"layers\.0\.activation", "relu", "tanh"),
+    ],
+)
+def test_resume_refuses_a_model_that_only_its_settings_tell_apart(task, tmp_path, name, value, other):
+    file, option = tmp_path / "run.safetensors", name.rpartition(".")[2]
+    fit(make_dss(residual=True), task, CONFIG, checkpoint=file)
+    with pytest.raises(
+        InputError, match=f"made for another model: {name} is .*{value}.*, expected .*{other}"
+    ):
+        fit(make_dss(**({"residual": True} | {option: other})), task, CONFIG, checkpoint=file, resume=True)
+    fit(make_dss(residual=True), task, CONFIG, checkpoint=file, resume=True)
+
+
 def test_no_temporary_file_is_left(task, tmp_path):
     fit(make_dss(), task, CONFIG, checkpoint=tmp_path / "run.safetensors")
     assert [path.name for path in tmp_path.iterdir()] == ["run.safetensors"]

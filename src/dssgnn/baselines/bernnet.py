@@ -5,13 +5,13 @@ from functools import cache
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
+from dssgnn.baselines.inputs import check_inputs, check_sizes
 from dssgnn.baselines.mlp import MLP
 from dssgnn.graph import OperatorCache, SparseFeatures
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features
 from dssgnn.spectral import bernstein_to_chebyshev
-from dssgnn.validation import check_count
+from dssgnn.validation import check_count, check_rates
 
 __all__ = ["BernNet"]
 

@@ -6,14 +6,14 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
+from dssgnn.baselines.inputs import check_inputs, check_sizes
 from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.spectral import initial_filters
 from dssgnn.spectral.chebyshev import FilterInit
-from dssgnn.validation import check_choice, check_count
+from dssgnn.validation import check_choice, check_count, check_rates
 
 __all__ = ["ChebNet", "ChebWeights"]
 

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from dssgnn.baselines.gaussian_product import gaussian_product
-from dssgnn.baselines.inputs import check_rates, check_sizes
+from dssgnn.baselines.inputs import check_sizes
 from dssgnn.baselines.propagation import EdgeCache, Propagation, renormalized
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion, LogitDistribution, LogitSamples
@@ -17,7 +17,7 @@ from dssgnn.nn.dropout import dropout, normal
 from dssgnn.nn.features import linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.nn.linear import linear
-from dssgnn.validation import FeatureCheck, check_choice, check_count
+from dssgnn.validation import FeatureCheck, check_choice, check_count, check_rates
 
 __all__ = ["GDeltaUQ", "anchor_spread", "calibrated_logits"]
 

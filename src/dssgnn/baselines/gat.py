@@ -5,7 +5,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
+from dssgnn.baselines.inputs import check_inputs, check_sizes
 from dssgnn.baselines.propagation import EdgeCache
 from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
@@ -13,6 +13,7 @@ from dssgnn.graph.product import Pattern
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
+from dssgnn.validation import check_rates
 
 __all__ = ["GAT"]
 

@@ -5,14 +5,14 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
+from dssgnn.baselines.inputs import check_inputs, check_sizes
 from dssgnn.baselines.propagation import EdgeCache, renormalized
 from dssgnn.graph import SparseFeatures
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.nn.linear import linear
-from dssgnn.validation import check_choice
+from dssgnn.validation import check_choice, check_rates
 
 __all__ = ["ResidualGCN"]
 

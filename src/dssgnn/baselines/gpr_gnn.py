@@ -3,14 +3,14 @@
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
+from dssgnn.baselines.inputs import check_inputs, check_sizes
 from dssgnn.baselines.mlp import MLP
 from dssgnn.baselines.propagation import EdgeCache, renormalized
 from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features
-from dssgnn.validation import check_count
+from dssgnn.validation import check_count, check_rates
 
 __all__ = ["GPRGNN"]
 

@@ -6,20 +6,13 @@ from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
 from dssgnn.validation import check_count
 
-__all__ = ["check_inputs", "check_rates", "check_sizes"]
+__all__ = ["check_inputs", "check_sizes"]
 
 
 def check_sizes(**sizes: object) -> None:
     """Check that every size is an integer of at least 1."""
     for name, value in sizes.items():
         check_count(value, name, minimum=1)
-
-
-def check_rates(**rates: float) -> None:
-    """Check that every rate of dropout is in ``[0, 1)``."""
-    for name, rate in rates.items():
-        if not 0 <= rate < 1:
-            raise InputError(f"{name} must be in [0, 1), got {rate!r}")
 
 
 def check_inputs(x: Tensor | SparseFeatures, channels: int) -> None:

@@ -7,16 +7,16 @@ import scipy.sparse as sp
 import torch
 from torch import Tensor, nn
 
-from dssgnn.baselines.inputs import check_inputs, check_rates, check_sizes
+from dssgnn.baselines.inputs import check_inputs, check_sizes
 from dssgnn.baselines.mlp import MLP
 from dssgnn.baselines.propagation import EdgeCache, Propagation, edge_matrix
-from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
 from dssgnn.graph.laplacian import Direction
+from dssgnn.graph.pair import check_eta
 from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.linear import linear
 from dssgnn.training.config import ParameterGroup
-from dssgnn.validation import check_choice, check_count
+from dssgnn.validation import check_choice, check_count, check_rates
 
 __all__ = ["TFEGNN", "TFE_PRESETS"]
 
@@ -87,8 +87,7 @@ class TFEGNN(nn.Module):
         check_choice(weight_init, Literal["tfe", "glorot"], "weight_init")
         check_choice(direction, Direction, "direction")
         check_rates(dropout=dropout, propagation_dropout=propagation_dropout)
-        if not -1 <= eta <= 0:
-            raise InputError(f"eta must be in [-1, 0], got {eta!r}")
+        check_eta(eta)
         self.in_channels, self.propagation_dropout = in_channels, propagation_dropout
         self.combination: Combination = combination
         self.normalization, self.eta, self.direction = normalization, float(eta), direction

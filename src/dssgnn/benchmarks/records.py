@@ -1,6 +1,7 @@
 """Results files: one record for each setting, method, variant, split and seed."""
 
 import json
+import os
 import subprocess
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
@@ -14,7 +15,7 @@ from dssgnn._version import versions
 from dssgnn.errors import InputError
 from dssgnn.files import atomic_path, locked
 
-__all__ = ["Record", "device_name", "merge_records", "read_records"]
+__all__ = ["Record", "check_results_file", "device_name", "merge_records", "read_records"]
 
 _SCHEMA = 1
 
@@ -77,6 +78,19 @@ def merge_records(path: Path | str, records: Iterable[Record]) -> None:
         text = ",\n".join(lines)
         with atomic_path(path) as temporary:
             temporary.write_text(f'{{"schema": {_SCHEMA}, "records": [\n{text}\n]}}\n', encoding="utf-8")
+
+
+def check_results_file(path: Path | str) -> None:
+    """Check, before any time is spent, that records can be added to ``path``."""
+    path = Path(path)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{path}: results cannot be written there ({error.strerror})") from error
+    if not os.access(path.parent, os.W_OK):
+        raise InputError(f"{path}: results cannot be written there, expected a folder that can be written to")
+    if path.exists():
+        read_records(path)
 
 
 def read_records(path: Path | str) -> list[Record]:

@@ -12,7 +12,7 @@ products as the forward pass.
 """
 
 from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -21,11 +21,10 @@ from torch.autograd.function import once_differentiable
 from dssgnn.errors import InputError
 from dssgnn.graph.product import matrix_product
 from dssgnn.kernels import usable
+from dssgnn.spectral.chebyshev import Basis
 from dssgnn.validation import check_choice
 
-__all__ = ["Basis", "multiply", "polynomial_filter"]
-
-Basis = Literal["chebyshev", "monomial"]
+__all__ = ["multiply", "polynomial_filter"]
 
 _LANES = 16  # floats in a cache line
 _HALF = (torch.bfloat16, torch.float16)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from dssgnn.errors import InputError
 from dssgnn.graph.features import SparseFeatures
-from dssgnn.graph.filter import Basis, multiply, polynomial_filter
+from dssgnn.graph.filter import multiply, polynomial_filter
 from dssgnn.graph.laplacian import (
     Direction,
     Normalization,
@@ -22,6 +22,7 @@ from dssgnn.graph.laplacian import (
     rescale,
 )
 from dssgnn.graph.product import csr_tensor
+from dssgnn.spectral.chebyshev import Basis
 from dssgnn.validation import check_choice, check_count, check_edge_index, check_edge_weight
 
 __all__ = ["GraphOperator", "OperatorCache"]
@@ -201,12 +202,17 @@ class GraphOperator:
     def to(self, target: torch.device | torch.dtype | str) -> "GraphOperator":
         """Return the operator on another device or in another precision.
 
-        A wider type is built again from the edges, so that it is exact and not a rounded one widened.
+        A wider type is built again from the edges, so that it is exact and not a rounded one widened; one of
+        `published_operators` cannot be, and is made again from a graph of that type.
         """
         if isinstance(target, torch.dtype):
             if target == self.dtype:
                 return self
             if torch.finfo(target).bits > torch.finfo(self.dtype).bits:
+                if "eta" in self._options:
+                    raise InputError(
+                        f"one of published_operators cannot be widened to {target}; make both from graph.to({target})"
+                    )
                 weight = self.edge_weight
                 return self.from_edge_index(
                     self.edge_index, self.num_nodes, weight, dtype=target, **self._options

@@ -6,11 +6,13 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import scipy.sparse as sp
 
+from dssgnn.errors import InputError
 from dssgnn.graph.laplacian import adjacency, power, rescale
 from dssgnn.graph.operator import GraphOperator
 from dssgnn.graph.product import csr_tensor
+from dssgnn.validation import check_choice
 
-__all__ = ["PublishedNormalization", "published_operators"]
+__all__ = ["PublishedNormalization", "check_eta", "published_operators"]
 
 PublishedNormalization = Literal["sym", "rw"]
 _Pair = tuple[GraphOperator, GraphOperator]
@@ -37,6 +39,8 @@ def published_operators(
         tensor([[ 0.7500, -0.2500],
                 [-0.2500,  0.7500]])
     """
+    check_choice(normalization, PublishedNormalization, "normalization")
+    check_eta(eta)
     made = _MADE.setdefault(graph, {})
     if (normalization, eta) not in made:
         options = graph.options
@@ -50,9 +54,19 @@ def published_operators(
             low = smooth = _scaled(a, None, -1.0)
         high = sp.eye_array(graph.num_nodes, format="csr") - smooth
         # What `GraphOperator.symmetric` is read from; with "rw" even an undirected graph's operators are not.
-        options |= {"normalization": "sym" if normalization == "sym" else "col", "lambda_max": 2.0}
+        options |= {
+            "normalization": "sym" if normalization == "sym" else "col",
+            "lambda_max": 2.0,
+            "eta": eta,
+        }
         made[normalization, eta] = (_operator(low, graph, options), _operator(high, graph, options))
     return made[normalization, eta]
+
+
+def check_eta(eta: object) -> None:
+    """Check that the exponent of the degrees is a number in ``[-1, 0]``."""
+    if isinstance(eta, bool) or not isinstance(eta, (int, float)) or not -1 <= eta <= 0:
+        raise InputError(f"eta must be in [-1, 0], got {eta!r}")
 
 
 def _scaled(a: sp.csr_array, left: float | None, right: float) -> sp.csr_array:

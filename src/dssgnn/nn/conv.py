@@ -7,12 +7,11 @@ from torch import Tensor, nn
 
 from dssgnn.errors import InputError
 from dssgnn.graph import GraphOperator, OperatorCache
-from dssgnn.graph.filter import Basis
 from dssgnn.nn.init import WeightInit, init_weight
 from dssgnn.nn.linear import linear
 from dssgnn.nn.projection import Activation, evaluate_activate_project, reset_activation, resolve_activation
 from dssgnn.spectral import exact_size, initial_filters, projection_tables, resolve_size
-from dssgnn.spectral.chebyshev import FilterInit
+from dssgnn.spectral.chebyshev import Basis, FilterInit
 from dssgnn.validation import check_choice, check_count
 
 __all__ = ["Branches", "DSSConv", "Operators"]
@@ -90,6 +89,7 @@ class DSSConv(nn.Module):
         low, high = (check_count(k, "filter_orders") for k in filter_orders)
         check_choice(branches, Branches, "branches")
         check_choice(filter_basis, Basis, "filter_basis")
+        check_choice(bias, (True, False), "bias")
         self.filter_basis: Basis = filter_basis
         self.filter_orders = (low, high)
         self.quadrature_size = resolve_size(quadrature_size, chaos_order, gate_order)
@@ -110,7 +110,7 @@ class DSSConv(nn.Module):
     @torch.no_grad()
     def reset_parameters(self) -> None:
         """Start again: filters by name, gates 0.7 and 0.3, weights drawn, bias zero."""
-        low, high = initial_filters(self.filter_init, self.filter_orders)
+        low, high = initial_filters(self.filter_init, self.filter_orders, self.filter_basis)
         self.low_coefficients.copy_(low)
         self.high_coefficients.copy_(high)
         for gates, start in ((self.low_gates, 0.7), (self.high_gates, 0.3)):
@@ -191,8 +191,9 @@ class DSSConv(nn.Module):
         return evaluation, projection
 
     def __repr__(self) -> str:
+        basis = "" if self.filter_basis == "chebyshev" else f", filter_basis={self.filter_basis!r}"
         return (
             f"{type(self).__name__}({self.in_channels}, {self.out_channels}, chaos_order={self.chaos_order}, "
             f"filter_orders={self.filter_orders}, gate_order={self.gate_order}, "
-            f"quadrature_size={self.quadrature_size})"
+            f"quadrature_size={self.quadrature_size}{basis})"
         )

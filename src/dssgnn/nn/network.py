@@ -9,8 +9,7 @@ from torch import Tensor, nn
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
-from dssgnn.graph.filter import Basis
-from dssgnn.graph.pair import published_operators
+from dssgnn.graph.pair import check_eta, published_operators
 from dssgnn.nn.chaos_linear import ChaosLinear
 from dssgnn.nn.conv import Branches, DSSConv, Operators
 from dssgnn.nn.dropout import dropout
@@ -18,11 +17,11 @@ from dssgnn.nn.features import drop_features
 from dssgnn.nn.init import WeightInit, init_weight
 from dssgnn.nn.lift import ChaosLift, Lift
 from dssgnn.nn.linear import linear
-from dssgnn.nn.norm import Norm, make_norm
+from dssgnn.nn.norm import NORMS, Norm, make_norm
 from dssgnn.nn.projection import Activation, resolve_activation
 from dssgnn.spectral import resolve_size
-from dssgnn.spectral.chebyshev import FilterInit
-from dssgnn.validation import FeatureCheck, check_choice, check_count
+from dssgnn.spectral.chebyshev import Basis, FilterInit
+from dssgnn.validation import FeatureCheck, check_choice, check_count, check_rates
 
 __all__ = ["DSSGNN"]
 
@@ -62,7 +61,7 @@ class DSSGNN(nn.Module):
         activation: a name or any pointwise function.
         bias: biases in the layers and the readout.
         lift: ``"separate"`` matrices an order, or one ``"shared"`` with a learned gain an order (1, then 0.1).
-        filter_init: the response that the filters start from.
+        filter_init: the response that the filters start from, in either basis.
         weight_init: ``"glorot"``, or ``"published"`` for the authors' non-zero mean.
         branches: ``"sum"`` or ``"concat"`` in the first layer of ``propagation="first"``.
         filter_basis: of the polynomials, ``"chebyshev"`` (the paper) or ``"monomial"``.
@@ -115,7 +114,7 @@ class DSSGNN(nn.Module):
         check_choice(propagation, Propagation, "propagation")
         check_choice(readout, Readout, "readout")
         check_choice(lift, Lift, "lift")
-        check_choice(norm, Literal[None, "batch", "joint"], "norm")
+        check_choice(norm, (None, *NORMS), "norm")
         check_choice(residual, Literal[True, False, "identity", "inner"], "residual")
         if residual == "inner" and gate_order:
             raise InputError(f"residual='inner' goes with constant gates, got gate_order={gate_order}")
@@ -123,13 +122,9 @@ class DSSGNN(nn.Module):
             raise InputError(
                 f"branches='concat' goes with propagation='first', got propagation={propagation!r}"
             )
-        for name, rate in (
-            ("dropout", dropout),
-            ("input_dropout", input_dropout),
-            ("lift_dropout", lift_dropout),
-        ):
-            if not 0 <= rate < 1:
-                raise InputError(f"{name} must be in [0, 1), got {rate!r}")
+        check_rates(dropout=dropout, input_dropout=input_dropout, lift_dropout=lift_dropout)
+        check_choice(joint_dropout, (True, False), "joint_dropout")
+        check_choice(bias, (True, False), "bias")
         self.quadrature_size = resolve_size(quadrature_size, chaos_order, gate_order)
         if resolve_activation(activation) is None:
             raise InputError(
@@ -137,10 +132,8 @@ class DSSGNN(nn.Module):
             )
         self.dropout, self.input_dropout, self.lift_dropout = dropout, input_dropout, lift_dropout
         self.joint_dropout = joint_dropout
-        if eta is not None and (
-            isinstance(eta, bool) or not isinstance(eta, (int, float)) or not -1 <= eta <= 0
-        ):
-            raise InputError(f"eta must be None or in [-1, 0], got {eta!r}")
+        if eta is not None:
+            check_eta(eta)
         self.eta = eta
 
         layer: _LayerOptions = {

@@ -3,6 +3,7 @@
 from dssgnn.spectral.chebyshev import (
     bernstein_to_chebyshev,
     chebyshev_basis,
+    chebyshev_to_monomial,
     frequency_response,
     initial_filters,
     monomial_to_chebyshev,
@@ -13,6 +14,7 @@ from dssgnn.spectral.quadrature import exact_size, gauss_hermite, projection_tab
 __all__ = [
     "bernstein_to_chebyshev",
     "chebyshev_basis",
+    "chebyshev_to_monomial",
     "exact_size",
     "frequency_response",
     "gauss_hermite",

@@ -11,14 +11,17 @@ from torch import Tensor
 from dssgnn.validation import check_choice, check_count
 
 __all__ = [
+    "Basis",
     "FilterInit",
     "bernstein_to_chebyshev",
     "chebyshev_basis",
+    "chebyshev_to_monomial",
     "frequency_response",
     "initial_filters",
     "monomial_to_chebyshev",
 ]
 
+Basis = Literal["chebyshev", "monomial"]
 FilterInit = Literal["lowpass", "highpass", "flat", "published", "halves"]
 
 
@@ -55,17 +58,22 @@ def frequency_response(coefficients: Tensor, frequencies: Tensor, lambda_max: fl
     return coefficients @ basis.T
 
 
-def initial_filters(kind: FilterInit, degrees: tuple[int, int]) -> tuple[Tensor, Tensor]:
+def initial_filters(
+    kind: FilterInit, degrees: tuple[int, int], basis: Basis = "chebyshev"
+) -> tuple[Tensor, Tensor]:
     r"""Coefficients that the low-pass and high-pass branches start from.
 
     The first four satisfy :math:`G_{lp} + G_{hp} = I` where the degrees agree. ``"lowpass"`` falls from 1 at
     frequency 0, ``"highpass"`` is its mirror image, ``"flat"`` starts with the identity and an empty second
     branch, ``"published"`` is the authors' start, :math:`c_k = 2^{-k}`, which *rises* with frequency on
-    :math:`\tilde L`. ``"halves"`` is the start of their other two variants: :math:`c_0 = 1, c_k = 1/2` in both.
+    :math:`\tilde L`. These are responses, the same in either basis (at
+    ``lambda_max = 2``). ``"halves"`` is the start of the authors' other two
+    variants: :math:`c_0 = 1, c_k = 1/2` in both branches, whatever the basis.
 
     Args:
         kind: the name of the response.
         degrees: ``(K_lp, K_hp)``.
+        basis: that the coefficients are of: :math:`T_k(\tilde L)`, or powers of :math:`\hat A = -\tilde L`.
 
     Returns:
         float64 tensors ``[K_lp+1]`` and ``[K_hp+1]``.
@@ -87,7 +95,8 @@ def initial_filters(kind: FilterInit, degrees: tuple[int, int]) -> tuple[Tensor,
         if kind != "published":
             low = low / low[: low_degree + 1].abs().sum()
     high = (powers == 0).double() - low
-    return low[: low_degree + 1].clone(), high[: high_degree + 1].clone()
+    low, high = low[: low_degree + 1].clone(), high[: high_degree + 1].clone()
+    return (low, high) if basis == "chebyshev" else (chebyshev_to_monomial(low), chebyshev_to_monomial(high))
 
 
 def monomial_to_chebyshev(gamma: Tensor) -> Tensor:
@@ -105,6 +114,19 @@ def monomial_to_chebyshev(gamma: Tensor) -> Tensor:
     padded[: len(coefficients)] = coefficients
     padded[1::2] *= -1  # T_k(-x) = (-1)^k T_k(x)
     return torch.from_numpy(padded)
+
+
+def chebyshev_to_monomial(coefficients: Tensor) -> Tensor:
+    r"""Rewrite a filter on :math:`\tilde L = -\hat A` in powers of :math:`\hat A`: `monomial_to_chebyshev` undone.
+
+    Example:
+        >>> chebyshev_to_monomial(torch.tensor([0.0, -1.0], dtype=torch.float64))
+        tensor([0., 1.], dtype=torch.float64)
+    """
+    mirrored = coefficients.detach().double().cpu().numpy().copy()
+    mirrored[1::2] *= -1  # T_k(-x) = (-1)^k T_k(x)
+    powers = numpy_chebyshev.cheb2poly(mirrored)
+    return torch.from_numpy(np.pad(powers, (0, len(mirrored) - len(powers))))
 
 
 def bernstein_to_chebyshev(theta: Tensor) -> Tensor:

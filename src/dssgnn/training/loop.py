@@ -21,7 +21,7 @@ from dssgnn.training.crew import Crew
 from dssgnn.training.epoch import Epoch, Margin
 from dssgnn.training.members import Single
 from dssgnn.training.seeding import seeded
-from dssgnn.training.state import RunState
+from dssgnn.training.state import RunState, settings_of
 from dssgnn.training.task import NodeTask, Outliers
 
 __all__ = ["TrainingResult", "fit"]
@@ -89,7 +89,9 @@ def fit(
     margin = Margin(task, outliers, config.margin) if outliers is not None and config.margin else None
     start = time.perf_counter()
     with seeded(config.seed):
-        state = RunState(task=task.fingerprint() if checkpoint is not None else "")
+        state = RunState()
+        if checkpoint is not None:
+            state = RunState(task=task.fingerprint(), settings=settings_of(model))
         if checkpoint is not None and Path(checkpoint).exists():
             if resume:
                 state = RunState.load(checkpoint, model, members.optimizer, config, state.task)

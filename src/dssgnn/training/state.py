@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 import torch
@@ -11,9 +12,9 @@ from dssgnn.checkpoint import load_tensors, save_tensors
 from dssgnn.errors import InputError
 from dssgnn.training.config import TrainingConfig
 
-__all__ = ["RunState"]
+__all__ = ["RunState", "settings_of"]
 
-_SCHEMA = 1
+_SCHEMA = 2
 
 
 @dataclass
@@ -28,6 +29,7 @@ class RunState:
         history: one dict of numbers an epoch.
         node_scores: of a population that was asked for them, one list an epoch; no checkpoint holds them.
         task: the fingerprint of what it is trained on.
+        settings: what the model computes besides its weights (`settings_of`), before the first epoch.
     """
 
     epoch: int = 0
@@ -37,6 +39,7 @@ class RunState:
     history: list[dict[str, float]] = field(default_factory=list)
     node_scores: list[list[float]] = field(default_factory=list)
     task: str = ""
+    settings: dict[str, str] = field(default_factory=dict)
 
     def save(
         self, path: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainingConfig
@@ -58,6 +61,7 @@ class RunState:
             "kind": "training run",
             "schema": _SCHEMA,
             "task": self.task,
+            "model": self.settings,
             "config": asdict(config),
             "epoch": self.epoch,
             "best_epoch": self.best_epoch,
@@ -105,6 +109,11 @@ class RunState:
             raise InputError(
                 f"{path}: made for another model: {odd} is {got.get(odd)}, expected {expected.get(odd)}"
             )
+        settings = settings_of(model)
+        for name in sorted({*settings, *meta["model"]}):
+            if settings.get(name) != meta["model"].get(name):
+                found = f"{meta['model'].get(name)}, expected {settings.get(name)}"
+                raise InputError(f"{path}: made for another model: {name} is {found}")
         model.load_state_dict(parts["model"])
         state: dict[int, dict[str, Any]] = {}
         for key, value in [*parts["optimizer"].items(), *meta["optimizer"].items()]:
@@ -117,7 +126,37 @@ class RunState:
                 torch.cuda.set_rng_state(parts["random"][f"cuda{i}"], i)
         device = next(iter(model.state_dict().values())).device
         best = {name: value.to(device) for name, value in parts["best"].items()}
-        return cls(meta["epoch"], meta["best_epoch"], meta["best_value"], best, meta["history"], task=task)
+        return cls(
+            meta["epoch"],
+            meta["best_epoch"],
+            meta["best_value"],
+            best,
+            meta["history"],
+            task=task,
+            settings=settings,
+        )
+
+
+def settings_of(model: nn.Module) -> dict[str, str]:
+    """What a model computes besides its weights: the kind and the plain attributes of every module, as text.
+
+    Example:
+        >>> settings_of(nn.Sequential(nn.Dropout(0.3)))["0.p"]
+        '0.3'
+    """
+    told = {}
+    for name, module in model.named_modules():
+        told[name] = type(module).__name__
+        for key, value in vars(module).items():
+            if key != "training" and not key.startswith("_") and _is_plain(value):
+                told[f"{name}.{key}".removeprefix(".")] = getattr(value, "__qualname__", repr(value))
+    return told
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(_is_plain(each) for each in value)
+    return value is None or isinstance(value, (bool, int, float, str, FunctionType, BuiltinFunctionType))
 
 
 def _check_same_config(path: Path | str, stored: dict[str, Any], config: TrainingConfig) -> None:

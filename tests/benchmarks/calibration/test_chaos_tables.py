@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from dssgnn.baselines import DeepEnsemble
 from dssgnn.benchmarks.calibration.norms import control_of, norm_rows, size_rows
 from dssgnn.benchmarks.calibration.search.space import PENALTY
 from dssgnn.benchmarks.calibration.tables import TABLES
@@ -142,11 +143,55 @@ def test_norms_are_compared_with_the_same_norm_at_order_0():
     ]
 
 
+def test_p_values_of_norms_are_corrected_over_the_graphs():
+    """And another network is no control, nor are other splits."""
+    ours, theirs = ([0.2 + 0.01 * i for i in range(10)], [0.3 + 0.011 * i for i in range(10)])
+    label, control = "start, P=3, joint norm, predictive", "start, P=0, batch norm"
+    two = [
+        record
+        for dataset in ("cora", "texas")
+        for record in [*measured(label, ours, dataset), *measured(control, theirs, dataset)]
+    ]
+    assert all("| 0.004 | 10/10 |" in line for line in TABLES["chaos-norms"][1](two).splitlines()[2:])
+    longer = [
+        replace(r, config={"training": {"epochs": 9, "objective": "mean"}})
+        for r in measured(control, theirs, "wisconsin")
+    ]
+    for objective, epochs, shown in (("brier", 9, 3), ("mean", 8, 2)):
+        own = [
+            replace(r, config={"training": {"epochs": epochs, "objective": objective}})
+            for r in measured(label, ours, "wisconsin")
+        ]
+        assert len(TABLES["chaos-norms"][1]([*two, *longer, *own]).splitlines()) == 2 + shown
+    fewer = [*measured(label, ours[:9], "wisconsin"), *measured(control, theirs, "wisconsin")]
+    assert (
+        TABLES["chaos-norms"][1]([*two, *fewer]).splitlines()[2:]
+        == TABLES["chaos-norms"][1](two).splitlines()[2:]
+    )
+
+
+def test_seeds_are_compared_wherever_they_were_run():
+    """A seed of two devices counts once."""
+    label, control = "start, P=3, joint norm, predictive", "start, P=0, batch norm"
+    records = [
+        *measured(control, [0.4, 0.4]),
+        *measured(label, [0.1, 0.2]),
+        *[replace(r, device="a GPU") for r in measured(label, [0.3, 0.4])],
+        *[replace(r, seed=1, device="a GPU") for r in measured(control, [0.5, 0.6])],
+        *[replace(r, seed=1) for r in measured(label, [0.4, 0.4])],
+        *[replace(r, seed=2) for r in measured(label, [0.9, 0.9])],  # which the control has not
+    ]
+    (line,) = TABLES["chaos-norms"][1](records).splitlines()[2:]
+    assert "| 0.4750 ± 0.0250 | 0.3250 ± 0.0250 | -0.1500 |" in line
+    assert "| 2/2 | 2 |" in line
+
+
 def test_an_order_is_compared_with_as_much_network_as_it_is():
     wide, ensemble = (make("cora") for make in size_rows().values())
     alone = norm_rows()[control_of("joint")]("cora")
     order = norm_rows()["start, P=3, joint norm, predictive"]("cora")
     assert ensemble.members == order.config["quadrature_size"] == 4
+    assert ensemble.combine is DeepEnsemble
     assert (
         (ensemble.config, ensemble.training)
         == (alone.config, alone.training)

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 from dssgnn.benchmarks.calibration import measuring as measure_module
 from dssgnn.benchmarks.calibration import plan as plan_module
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
-from dssgnn.benchmarks.calibration.plan import ablation_rows, asked_systems, known_systems
+from dssgnn.benchmarks.calibration.plan import ablation_rows, asked_graphs, asked_systems, known_systems
 from dssgnn.benchmarks.calibration.presets import preset
 from dssgnn.benchmarks.calibration.systems import SYSTEMS
 from dssgnn.benchmarks.commands import bench
@@ -42,7 +42,19 @@ pytestmark = pytest.mark.usefixtures("boards")
             "the paper has no such ablation of mine",
         ),
         (["--datasets", "cora", "--curves", "lines"], "--curves knows reliability and curvature"),
-        (["--datasets", "cora", "--curves", "reliability"], "there is no such row of these graphs"),
+        (
+            ["--datasets", "cora", "--curves", "reliability"],
+            "--curves and --seeds are of rows with a --variants",
+        ),
+        (["--datasets", "cora", "--seeds", "2"], "--curves and --seeds are of rows with a --variants"),
+        (
+            ["--datasets", "cora", "--methods", "gcn", "--variants", "paper", "--splits", "0"],
+            "--splits 0 is for systems that are searched for",
+        ),
+        (
+            ["--datasets", "cora", "--out", "/proc/none/x.json"],
+            "/proc/none/x.json: results cannot be written there",
+        ),
         (
             ["--datasets", "cora", "--methods", "dss-gnn", "--variants", "published-other"],
             "there is no such row of these graphs",
@@ -111,6 +123,15 @@ def test_all_systems_are_all_but_the_defaults():
     systems = asked_systems("all", "all")
     assert set(systems) == {row for row in known_systems() if row[1] != "default"}
     assert ("gcn", "default") in asked_systems("gcn,gat", "default")
+
+
+def test_what_is_named_twice_is_run_once():
+    assert asked_graphs("texas,cora,texas") == ["texas", "cora"]
+    assert asked_systems("gcn,gcn", "paper,paper") == [("gcn", "paper")]
+    once = ablation_rows("penalty", "published", ["cora"])
+    assert [row[:3] for row in ablation_rows("penalty,penalty", "published", ["cora"])] == [
+        row[:3] for row in once
+    ]
 
 
 def test_command_lists_its_rows():

@@ -10,7 +10,7 @@ from dssgnn.benchmarks.calibration.printed import published, published_ablations
 from dssgnn.benchmarks.calibration.tables import TABLES
 from dssgnn.benchmarks.calibration.tables.targets import PRESENT
 from dssgnn.benchmarks.calibration.timing import REPEATED, TIMING
-from dssgnn.benchmarks.frame import by_row
+from dssgnn.benchmarks.frame import by_row, config_of_row
 from dssgnn.benchmarks.records import Record
 
 
@@ -103,7 +103,9 @@ def test_every_whole_run_of_a_configuration_counts():
     gpu = rows("gcn", "paper", [0.1, 0.1])
     cpu = [r for seed in (0, 1) for r in repeated(rows("gcn", "paper", [0.4, 0.4], device="cpu"), seed)]
     (splits,) = by_row(gpu + cpu, "calibration").values()
-    assert [r.metrics["brier"] for r in splits.values()] == pytest.approx([0.3, 0.3])
+    assert [r.metrics["brier"] for r in splits.values()] == pytest.approx(
+        [0.325, 0.325]  # a seed counts once, however many devices it was run on
+    )
     assert {r.metrics["runs"] for r in splits.values()} == {3}
 
     def again(key, runs):
@@ -122,6 +124,44 @@ def test_the_first_run_says_which_configuration_a_row_has():
     ]
     (splits,) = by_row(old + rows("gcn", "paper", [0.1, 0.1]), "calibration").values()
     assert [r.metrics["brier"] for r in splits.values()] == [0.1, 0.1]
+
+
+def test_a_row_has_the_splits_of_its_first_run():
+    """In whatever order the file has the records, and however many splits a repetition has."""
+    halves = [
+        [r for r in rows("gcn", "paper", [0.1, 0.2, 0.3, 0.4], device=d) if r.split in splits]
+        for d, splits in (("a", (0, 1)), ("b", (2, 3)))
+    ]
+    for records in (halves[0] + halves[1], halves[1] + halves[0]):
+        (splits,) = by_row(records, "calibration").values()
+        assert set(splits) == {0, 1}
+    longer = repeated(rows("gcn", "paper", [0.3, 0.4, 0.5]), 1)
+    (splits,) = by_row(rows("gcn", "paper", [0.1, 0.2]) + longer, "calibration").values()
+    assert [r.metrics["brier"] for r in splits.values()] == pytest.approx([0.2, 0.3])
+
+
+def test_more_runs_decide_between_configurations_of_as_many_splits():
+    first, second = ([replace(r, config={"lr": lr}) for r in rows("gcn", "paper", [lr] * 2)] for lr in (1, 2))
+    second = [replace(r, device="cpu") for r in second]
+    for records in (first + second, second + first):
+        (splits,) = by_row([*records, *repeated(second, 1)], "calibration").values()
+        assert {r.metrics["brier"] for r in splits.values()} == {2}
+
+
+def test_lists_do_not_make_another_configuration():
+    records = [
+        replace(r, config={"lr": 1, "lists": {"bins": [r.split]}}) for r in rows("gcn", "paper", [0.1, 0.2])
+    ]
+    (splits,) = by_row(records, "calibration").values()
+    assert set(splits) == {0, 1}
+
+
+def test_what_is_left_out_of_a_configuration():
+    config = {"lr": 1, "training": {"lr": 2, "epochs": 3}, "seeds": [1]}
+    (record,) = (replace(r, config=config) for r in rows("gcn", "paper", [0.1]))
+    assert config_of_row(record) == {"lr": 1, "training": {"lr": 2, "epochs": 3}}
+    assert config_of_row(record, ["training.lr"]) == {"lr": 1, "training": {"epochs": 3}}
+    assert config_of_row(record, ["lr"]) == {"training": {"lr": 2, "epochs": 3}}
 
 
 def test_ablations_beside_the_paper():
@@ -349,6 +389,12 @@ def test_targets_are_counted():
     (line,) = TABLES["calibration-repeated"][1](gcn + again).splitlines()[2:]
     assert line.startswith("| cora | gcn | paper | 0.22")
     assert "| 0.2500 | +0.02" in line
+    for other in (
+        [replace(r, config={**r.config, "lr": 9}) for r in again],
+        again[:5],
+        [replace(r, device="cpu") for r in again],
+    ):  # another configuration, other splits, another device
+        assert TABLES["calibration-repeated"][1](gcn + other) == "Not measured yet.\n"
     scaled = rows("gat", "paper", [0.9] * 10, "texas", brier_scaled=0.01)
     text = TABLES["calibration-targets"][1](best + scaled)
     assert "+0.0400 (texas, gat paper with a temperature)" in text

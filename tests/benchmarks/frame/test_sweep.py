@@ -118,6 +118,31 @@ def test_seeds_of_a_row_are_one_population(tmp_path, monkeypatch):
     assert again == pytest.approx({(r.split, r.seed): r.metrics["brier"] for r in records}, abs=1e-8)
 
 
+def test_repetitions_share_no_seed(tmp_path):
+    """Neither with each other nor with the members of another split."""
+    given = []
+
+    def measured(setups, setting, splits, device):
+        given.extend(made.seed(split, m) for made in setups for split in splits for m in range(made.members))
+        return [[{"auroc": 0.5} for _ in splits] for _ in setups]
+
+    rows = [SweepRow("board", "gcn", "a", lambda: setup(members=5))]
+    benchmark = Benchmark("ood", measured, ("auroc",), told="auroc")
+    sweep(benchmark, rows, range(10), tmp_path / "c.json", CPU, seeds=10)
+    assert len(given) == len(set(given)) == 500
+
+
+def test_what_is_not_finite_is_said_and_not_kept(tmp_path):
+    def measured(setups, setting, splits, device):
+        return [[{"auroc": float("nan") if i else 0.5} for _ in splits] for i in range(len(setups))]
+
+    said, out = [], tmp_path / "c.json"
+    benchmark = Benchmark("ood", measured, ("auroc",), told="auroc")
+    sweep(benchmark, [SweepRow("board", "gcn", "a", setup)], [0], out, CPU, said.append, seeds=2)
+    assert "board gcn a, seed 1: left out, a metric is not finite" in said
+    assert [r.seed for r in read_records(out)] == [0]
+
+
 def test_a_benchmark_measures_what_it_says(tmp_path):
     with pytest.raises(InputError, match="told must be one of auroc, got 'brier'"):
         Benchmark("ood", CALIBRATION.measure, ("auroc",), told="brier")

@@ -24,6 +24,7 @@ __all__ = [
     "asked_graphs",
     "asked_splits",
     "asked_systems",
+    "is_searched",
     "known_systems",
     "rows_of",
 ]
@@ -43,16 +44,21 @@ def known_systems() -> list[System]:
     return sorted({*((method, "default") for method in METHODS), *SYSTEMS, *ARMS, *TWINS})
 
 
+def is_searched(system: System) -> bool:
+    """Whether a search chooses a system's configuration."""
+    return system in ARMS or system in TWINS
+
+
 def asked_systems(methods: str, variants: str) -> list[System]:
     """Those of ``known_systems`` that two options name; ``all`` variants are all but the defaults."""
     known = known_systems()
     every = list(dict.fromkeys(method for method, _ in known))
-    wanted = every if methods == "all" else methods.split(",")
+    wanted = every if methods == "all" else _names(methods)
     for method in wanted:
         if method not in every:
             raise InputError(f"--methods knows {', '.join(every)}, got {method!r}")
     of_these = sorted({v for m, v in known if m in wanted})
-    kinds = [v for v in of_these if v != "default"] if variants == "all" else variants.split(",")
+    kinds = [v for v in of_these if v != "default"] if variants == "all" else _names(variants)
     for variant in kinds:
         if variant not in of_these:
             raise InputError(f"--variants knows {', '.join(of_these)} of these methods, got {variant!r}")
@@ -66,10 +72,15 @@ def asked_graphs(datasets: str) -> list[str]:
         if graphs := [name for name in DATASETS if name in present]:
             return graphs
         raise InputError("none of the paper's graphs is here; `dssgnn datasets` says where each is expected")
-    for name in datasets.split(","):
+    for name in _names(datasets):
         if name not in names():
             raise InputError(f"--datasets knows {', '.join(names())}, got {name!r}")
-    return datasets.split(",")
+    return _names(datasets)
+
+
+def _names(text: str) -> list[str]:
+    """What commas separate, each once."""
+    return list(dict.fromkeys(text.split(",")))
 
 
 def asked_splits(splits: str) -> list[int]:
@@ -92,12 +103,12 @@ def rows_of(
     """Systems on graphs; those that are searched for read ``search``, and run what it does not hold."""
 
     def setup(graph: str, system: System) -> Callable[[], Setup]:
-        if system in ARMS or system in TWINS:
+        if is_searched(system):
             return partial(chosen, graph, system, search, device, say=say)
         return partial(setup_of, *system, graph)
 
     def group(graph: str, system: System) -> Hashable:
-        return (graph, searched_row(system)) if system in ARMS or system in TWINS else None
+        return (graph, searched_row(system)) if is_searched(system) else None
 
     return [
         SweepRow(graph, *system, setup(graph, system), group(graph, system))
@@ -112,7 +123,7 @@ def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow
     if base not in ("published", "paper"):
         raise InputError(f"--base must be published or paper, got {base!r}")
     known = [*ABLATIONS, *OUR_ABLATIONS]
-    given = known if asked == "all" else asked.split(",")
+    given = known if asked == "all" else _names(asked)
     for name in given:
         if name not in known:
             raise InputError(f"--ablations knows {', '.join(known)}, got {name!r}")

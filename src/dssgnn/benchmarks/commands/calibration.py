@@ -68,6 +68,7 @@ def calibration(
     from dssgnn.benchmarks.calibration.curves import curves as measure_curves
     from dssgnn.benchmarks.calibration.timing import timed_sweep
     from dssgnn.benchmarks.frame import sweep, sweep_in_processes
+    from dssgnn.benchmarks.records import check_results_file
     from dssgnn.devices import resolve_device
     from dssgnn.errors import InputError
     from dssgnn.validation import check_count
@@ -91,7 +92,13 @@ def calibration(
         raise InputError("--timed is of one run of each split, got --splits 0 or --seeds above 1")
     if timed and (len(systems) != 1 or systems[0][1] == "default"):
         raise InputError("--timed is of one system with a variant")
+    defaults = [method for method, variant in systems if variant == "default"]
+    if defaults and not ablations and (curves or seeds > 1):
+        raise InputError("--curves and --seeds are of rows with a --variants of their own, got default")
+    if not (numbers or ablations or any(plan.is_searched(system) for system in systems)):
+        raise InputError("--splits 0 is for systems that are searched for, and none of these is")
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")
+    check_results_file(out)
     place, tell = torch.device(resolve_device(device)), partial(print, flush=True)
     swept = partial(sweep_in_processes, workers=workers) if workers > 1 else sweep
     swept = partial(swept, seeds=seeds)
@@ -106,7 +113,7 @@ def calibration(
         return
     run(
         graphs,
-        [method for method, variant in systems if variant == "default"],
+        defaults,
         numbers,
         out,
         device=device,

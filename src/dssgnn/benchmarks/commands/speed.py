@@ -41,7 +41,7 @@ def speed(
     from rich.console import Console
     from rich.table import Table
 
-    from dssgnn.benchmarks.records import merge_records, read_records
+    from dssgnn.benchmarks.records import check_results_file, merge_records
     from dssgnn.benchmarks.speed.contenders import CONTENDERS
     from dssgnn.benchmarks.speed.growth import AXES
     from dssgnn.benchmarks.speed.run import PARTS, Plan, run
@@ -68,8 +68,7 @@ def speed(
         largest=largest,
         epochs=epochs,
     )
-    if out.exists():
-        read_records(out)  # before the time is spent: it must be a results file to be added to
+    check_results_file(out)
     console = Console()
     columns = ("step_ms", "captured_ms", "peak_mib", "saved_mib")
     table = Table("setting", "contender", "step, ms", "captured, ms", "peak, MiB", "kept, MiB")

@@ -8,6 +8,7 @@ from dssgnn.benchmarks.frame.rows import (
     Key,
     Rows,
     Runs,
+    all_runs,
     by_row,
     config_of_row,
     mean_of,
@@ -23,7 +24,7 @@ from dssgnn.benchmarks.frame.training import Trained, train, train_together
 from dssgnn.benchmarks.frame.workers import sweep_in_processes
 
 __all__ = [
-    "LISTS", "Benchmark", "Key", "Rows", "Runs", "Setup", "SweepRow", "Trained", "by_row", "config_of", "config_of_row",
+    "LISTS", "Benchmark", "Key", "Rows", "Runs", "Setup", "SweepRow", "Trained", "all_runs", "by_row", "config_of", "config_of_row",
     "first_member", "mean_of", "mean_run", "missing_splits", "nodes_and_direction", "place_of", "runs_by_row",
     "seed_of_run", "split_tasks", "spread", "spread_of", "sweep", "sweep_in_processes", "train", "train_together",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 from dssgnn.benchmarks.records import Record
 
 __all__ = [
-    "LISTS", "Key", "Rows", "Runs", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row", "spread",
+    "LISTS", "Key", "Rows", "Runs", "all_runs", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row", "spread",
     "spread_of",
 ]  # fmt: skip
 
@@ -24,7 +24,8 @@ def runs_by_row(records: Iterable[Record], benchmark: str) -> dict[Key, Runs]:
     """The runs of every row, by device and seed, then split.
 
     A row is of one configuration: of those that were run, the one whose first run has the most splits, then the one
-    with the most runs. Runs of it that lack a split are left out. (``default`` variants are no rows of this frame.)
+    with the most runs. Its splits are those of its first run; other runs of it that lack one are left out.
+    (``default`` variants are no rows of this frame.)
     """
     found: dict[Key, dict[str, Runs]] = {}
     for record in records:
@@ -42,22 +43,25 @@ def runs_by_row(records: Iterable[Record], benchmark: str) -> dict[Key, Runs]:
 
 
 def _whole(runs: Runs) -> Runs:
-    longest = max(runs.values(), key=len).keys()
-    return {key: own for key, own in sorted(runs.items()) if own.keys() == longest}
+    ordered = sorted(runs.items())
+    first = [own for (_, seed), own in ordered if seed == 0] or [own for _, own in ordered]
+    splits = max(first, key=len).keys()
+    return {key: {s: own[s] for s in sorted(splits)} for key, own in ordered if own.keys() >= splits}
 
 
 def _rank(runs: Runs) -> tuple[int, int]:
     return max((len(own) for (_, seed), own in runs.items() if seed == 0), default=0), len(runs)
 
 
-def _all_runs(key: Key, runs: Runs) -> list[dict[int, Record]]:
+def all_runs(key: Key, runs: Runs) -> list[dict[int, Record]]:
+    """What a table shows where nothing speaks against a run."""
     return list(runs.values())
 
 
 def by_row(
     records: Iterable[Record],
     benchmark: str,
-    counted: Callable[[Key, Runs], list[dict[int, Record]]] = _all_runs,
+    counted: Callable[[Key, Runs], list[dict[int, Record]]] = all_runs,
 ) -> Rows:
     """Every row's splits, with metrics that are means over its runs; ``runs`` says how many.
 
@@ -68,20 +72,40 @@ def by_row(
 
 
 def mean_run(runs: list[dict[int, Record]]) -> dict[int, Record]:
-    """Runs of the same splits as one: the first's records with means of the metrics that all have."""
+    """Runs of the same splits as one: the first's records with means of the metrics that all have.
+
+    A seed that was run on several devices counts once.
+    """
     return {split: _mean_record([run[split] for run in runs]) for split in runs[0]}
 
 
 def _mean_record(runs: list[Record]) -> Record:
     names = [name for name in runs[0].metrics if all(name in run.metrics for run in runs)]
-    means = {name: statistics.fmean(run.metrics[name] for run in runs) for name in names}
+    seeds: dict[int | None, list[Record]] = {}
+    for run in runs:
+        seeds.setdefault(run.seed, []).append(run)
+    means = {
+        name: statistics.fmean(statistics.fmean(run.metrics[name] for run in own) for own in seeds.values())
+        for name in names
+    }
     return replace(runs[0], metrics={**means, "runs": float(len(runs))})
 
 
 def config_of_row(record: Record, but: Iterable[str] = ()) -> dict[str, Any]:
-    """What a record's configuration shares with the other splits and runs of its row; ``but`` leaves more out."""
+    """What a record's configuration shares with the other splits and runs of its row.
+
+    ``but`` leaves more out; ``"training.lr"`` is the rate within the training.
+    """
     left_out = {*but, "seeds", LISTS}
-    return {k: v for k, v in record.config.items() if k not in left_out}
+
+    def without(config: dict[str, Any], inside: str) -> dict[str, Any]:
+        return {
+            name: without(value, f"{inside}{name}.") if isinstance(value, dict) else value
+            for name, value in config.items()
+            if f"{inside}{name}" not in left_out
+        }
+
+    return without(record.config, "")
 
 
 def mean_of(splits: dict[int, Record], key: str) -> float:

@@ -10,7 +10,7 @@ from dssgnn.benchmarks.calibration.curves import BENCHMARK, variant_of
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.tables.orders import Sweep, measured_sweeps, printed_sweep
 from dssgnn.benchmarks.drawing import tidy, write_figures
-from dssgnn.benchmarks.frame import LISTS, by_row
+from dssgnn.benchmarks.frame import LISTS, Key, Runs, all_runs, by_row
 from dssgnn.benchmarks.records import Record, read_records
 
 __all__ = ["draw"]
@@ -33,7 +33,7 @@ def draw(results_folder: Path, figures_folder: Path) -> list[Path]:
     ``calibration_reliability.svg`` and ``calibration_curvature_<dataset>.svg`` are from ``calibration_curves.json``,
     ``calibration_order.svg`` is from ``calibration.json``.
     """
-    curves = _records(results_folder / "calibration_curves.json", BENCHMARK)
+    curves = _records(results_folder / "calibration_curves.json", BENCHMARK, _one_run)
     bins = [record for record in curves if "reliability" in record.config.get(LISTS, {})]
     sweeps = measured_sweeps(_records(results_folder / "calibration.json", "calibration-ablation"))
     figures: dict[Path, Callable[[], Any]] = {}
@@ -51,10 +51,17 @@ def draw(results_folder: Path, figures_folder: Path) -> list[Path]:
     return write_figures(figures)
 
 
-def _records(file: Path, benchmark: str) -> list[Record]:
-    """Those of a benchmark, of one device and configuration a row."""
-    found = by_row(read_records(file), benchmark) if file.exists() else {}
+def _records(
+    file: Path, benchmark: str, counted: Callable[[Key, Runs], list[dict[int, Record]]] = all_runs
+) -> list[Record]:
+    """Those of a benchmark, of one configuration a row: means over the runs that count."""
+    found = by_row(read_records(file) if file.exists() else [], benchmark, counted)
     return [record for splits in found.values() for record in splits.values()]
+
+
+def _one_run(key: Key, runs: Runs) -> list[dict[int, Record]]:
+    """Lists have no mean, so that metrics beside them must not be means either."""
+    return list(runs.values())[:1]
 
 
 def _in_order(datasets: Iterable[str]) -> list[str]:

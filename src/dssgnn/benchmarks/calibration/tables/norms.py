@@ -1,12 +1,11 @@
 """The norms at order 3 against the same network at order 0, split by split."""
 
-import statistics
 from collections.abc import Callable
 from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import KINDS, Control, Kind, control_of, label_of
-from dssgnn.benchmarks.frame import config_of_row, runs_by_row, spread
+from dssgnn.benchmarks.frame import config_of_row, mean_run, runs_by_row, spread
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
@@ -14,10 +13,10 @@ from dssgnn.metrics import PairedComparison, compare_paired, holm
 __all__ = ["TABLES", "Pairs", "compared"]
 
 # What a kind may differ in from its control, and what a control has of its own.
-_ORDER = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training")
+_ORDER = ("chaos_order", "quadrature_size", "norm", "joint_dropout", "objective", "training.objective")
 _OWN: dict[Control, tuple[str, ...]] = {
     "plain": (),
-    "penalty": ("logit_weight",),
+    "penalty": ("logit_weight", "training.logit_weight"),
     "wide": ("hidden_channels",),
     "ensemble": ("members",),
 }
@@ -40,10 +39,10 @@ class Pairs(NamedTuple):
     p_value: float  # Holm's, over the datasets
 
 
-def compared(records: list[Record], kind: Kind, control: Control) -> list[Pairs]:
-    """Order 3 against its control on every dataset, split by split, means of the runs that both have.
+def compared(records: list[Record], kind: Kind, control: Control, again: bool = False) -> list[Pairs]:
+    """Order 3 against its control on every dataset, split by split, means over the seeds that both have.
 
-    A run of one and the other are of one device and seed.
+    ``again`` leaves the first seed out.
     """
     rows = runs_by_row(records, "calibration-ablation")
     but = (*_ORDER, *_OWN[control])
@@ -53,20 +52,21 @@ def compared(records: list[Record], kind: Kind, control: Control) -> list[Pairs]
             rows.get((dataset, "dss-gnn", label), {})
             for label in (label_of(*kind), control_of(kind[0], control))
         )
-        runs = sorted(run for run in ours.keys() & theirs.keys() if ours[run].keys() == theirs[run].keys())
-        if not runs or len(ours[runs[0]]) < 2:
+        seeds = {seed for _, seed in ours} & {seed for _, seed in theirs} - ({0} if again else set())
+        sides = [[own for (_, seed), own in side.items() if seed in seeds] for side in (ours, theirs)]
+        if not seeds or sides[0][0].keys() != sides[1][0].keys() or len(sides[0][0]) < 2:
             continue
-        configs = [config_of_row(next(iter(side[runs[0]].values())), but) for side in (ours, theirs)]
+        configs = [config_of_row(next(iter(side[0].values())), but) for side in sides]
         if configs[0] == configs[1]:
-            mine, other = (_means([side[run] for run in runs]) for side in (ours, theirs))
-            lines.append((dataset, len(runs), mine, other, compare_paired(mine["brier"], other["brier"])))
+            mine, other = (_metrics(mean_run(side)) for side in sides)
+            lines.append((dataset, len(seeds), mine, other, compare_paired(mine["brier"], other["brier"])))
     corrected = holm([line[-1].p_value for line in lines])
     return [Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
 
 
-def _means(runs: list[dict[int, Record]]) -> dict[str, list[float]]:
+def _metrics(splits: dict[int, Record]) -> dict[str, list[float]]:
     return {
-        name: [statistics.fmean(run[split].metrics[name] for run in runs) for split in sorted(runs[0])]
+        name: [record.metrics[name] for _, record in sorted(splits.items())]
         for name in ("brier", "chaos_energy")
     }
 

@@ -17,7 +17,8 @@ _TWIN = (
     "quadrature_size",
     "logit_weight",
     "arm",
-    "training",
+    "training.chaos_weight",
+    "training.logit_weight",
 )  # what a twin of it has of its own
 
 

@@ -141,7 +141,7 @@ def _fixed(records: list[Record]) -> list[list[str]]:
     for kind in JOINT:
         for control, (words, target) in _WITH.items():
             text = _significant(compared(records, kind, control))
-            again = _significant(compared([r for r in records if r.seed], kind, control))
+            again = _significant(compared(records, kind, control, again=True))
             if again not in ("", text):
                 text += f"; repetitions alone: {again}"
             what = f"a fixed network, joint norm, {kind[2]} loss: P = 3 below P = 0{words}"
