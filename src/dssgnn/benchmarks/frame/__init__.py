@@ -24,7 +24,8 @@ from dssgnn.benchmarks.frame.training import Trained, train, train_together
 from dssgnn.benchmarks.frame.workers import sweep_in_processes
 
 __all__ = [
-    "LISTS", "Benchmark", "Key", "Rows", "Runs", "Setup", "SweepRow", "Trained", "all_runs", "by_row", "config_of", "config_of_row",
-    "first_member", "mean_of", "mean_run", "missing_splits", "nodes_and_direction", "place_of", "runs_by_row",
-    "seed_of_run", "split_tasks", "spread", "spread_of", "sweep", "sweep_in_processes", "train", "train_together",
+    "LISTS", "Benchmark", "Key", "Rows", "Runs", "Setup", "SweepRow", "Trained", "all_runs", "by_row",
+    "config_of", "config_of_row", "first_member", "mean_of", "mean_run", "missing_splits", "nodes_and_direction",
+    "place_of", "runs_by_row", "seed_of_run", "split_tasks", "spread", "spread_of", "sweep", "sweep_in_processes",
+    "train", "train_together",
 ]  # fmt: skip

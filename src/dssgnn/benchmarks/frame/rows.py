@@ -9,8 +9,8 @@ from typing import Any
 from dssgnn.benchmarks.records import Record
 
 __all__ = [
-    "LISTS", "Key", "Rows", "Runs", "all_runs", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row", "spread",
-    "spread_of",
+    "LISTS", "Key", "Rows", "Runs", "all_runs", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row",
+    "spread", "spread_of",
 ]  # fmt: skip
 
 LISTS = "lists"  # of a record's configuration, what metrics cannot hold
