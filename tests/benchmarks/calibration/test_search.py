@@ -13,7 +13,7 @@ from dssgnn.benchmarks.calibration.search import Budget, chosen, search, space
 from dssgnn.benchmarks.calibration.search import trials as trials_module
 from dssgnn.benchmarks.calibration.search.trials import begin, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.frame import split_tasks
-from dssgnn.benchmarks.records import read_records
+from dssgnn.benchmarks.records import merge_records, read_records
 from dssgnn.errors import InputError
 from dssgnn.training import TrainingResult, fit, seeded
 from small_rows import CPU
@@ -169,6 +169,41 @@ def test_trials_of_a_smaller_space_are_not_run_again(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("change", "rounds"),
+    [
+        ({"splits": (1,)}, ["first"]),
+        ({"splits": (0, 1)}, ["first"]),
+        ({"halvings": 3}, ["first", "final"]),
+        ({"patience": 7}, ["first"]),
+        ({"final_splits": (2,)}, ["final"]),
+        ({"final_epochs": 9}, ["final"]),
+        ({"final_patience": 9}, ["final"]),
+    ],
+    ids=str,
+)
+def test_a_trial_that_was_run_otherwise_is_run_again(tmp_path, monkeypatch, change, rounds):
+    ran = []
+
+    def told(setups, tasks, splits, node_scores):
+        ran.append(setups[0].training.epochs)
+        scores = torch.full((2, 4), 0.2) if node_scores else None
+        own = [TrainingResult(0, 0.2, [], 0.0, "epochs", scores)]
+        return [[(task, None, own) for task in tasks] for _ in setups]
+
+    monkeypatch.setattr(search_module, "train_together", told)
+    out, row = tmp_path / "s.json", ("gcn-res", "tuned")
+    budget = Budget(
+        shapes=1, rates=1, generations=0, splits=(0,), epochs=5, patience=5, finalists=1, final_splits=(0,),
+        final_epochs=8, final_patience=8,
+    )  # fmt: skip
+    for changed, expected in ((budget, ["first", "final"]), (replace(budget, **change), rounds)):
+        ran.clear()
+        search("board", row, out, CPU, changed)
+        lengths = {"first": changed.epochs, "final": changed.final_epochs}
+        assert ran == [lengths[name] for name in expected]
+
+
+@pytest.mark.parametrize(
     ("nodes", "rounds", "final"), [(200, 10, 10), (3000, 2, 10), (20_000, 1, 3)], ids=["few", "some", "many"]
 )
 def test_small_graphs_are_judged_on_more_splits(nodes, rounds, final):
@@ -228,6 +263,28 @@ def test_a_choice_holds_on_other_devices(tmp_path, monkeypatch):
         found = search("board", row, out, CPU, budget)
     monkeypatch.setattr(search_module, "train_together", None)  # everything is on record
     assert search("board", row, out, CPU, budget) == found
+
+
+def test_the_choice_of_this_device_comes_first(tmp_path, monkeypatch):
+    """Of two devices' scores, also where the other one has tried as much."""
+    scores = iter([0.1, 0.5, 0.5, 0.1])
+
+    def told(setups, tasks, splits, node_scores):
+        results = [[TrainingResult(0, next(scores), [], 0.0, "epochs")] for _ in setups]
+        return [[(tasks[0], None, own)] for own in results]
+
+    monkeypatch.setattr(search_module, "train_together", told)
+    row, budget = ("gcn-res", "tuned"), Budget(shapes=1, rates=2, generations=0, splits=(0,), finalists=0)
+    found = {}
+    for place in ("a GPU", "cpu"):
+        monkeypatch.setattr(search_module, "place_of", lambda device, place=place: place)
+        found[place] = search("board", row, tmp_path / f"{place}.json", CPU, budget)
+    assert found["a GPU"] != found["cpu"]
+    for order in (("a GPU", "cpu"), ("cpu", "a GPU")):
+        both = tmp_path / f"{order[0]}-first.json"
+        for place in order:
+            merge_records(both, read_records(tmp_path / f"{place}.json"))
+        assert search("board", row, both, CPU, budget) == found["cpu"]
 
 
 def test_a_block_that_does_not_fit_is_halved(tmp_path, monkeypatch):
