@@ -5,6 +5,7 @@ from dataclasses import asdict, replace
 import pytest
 from typer.testing import CliRunner
 
+from dssgnn.benchmarks.calibration import ALONE
 from dssgnn.benchmarks.calibration import measuring as measure_module
 from dssgnn.benchmarks.calibration import plan as plan_module
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
@@ -12,7 +13,7 @@ from dssgnn.benchmarks.calibration.plan import ablation_rows, asked_graphs, aske
 from dssgnn.benchmarks.calibration.presets import preset
 from dssgnn.benchmarks.calibration.systems import SYSTEMS
 from dssgnn.benchmarks.commands import bench
-from dssgnn.benchmarks.frame import split_tasks
+from dssgnn.benchmarks.frame import split_tasks, sweep
 from dssgnn.benchmarks.records import read_records
 from dssgnn.errors import InputError
 from dssgnn.training import fit, seeded
@@ -61,7 +62,14 @@ pytestmark = pytest.mark.usefixtures("boards")
         ),
         (["--datasets", "cora", "--curves", "reliability", "--workers", "2"], "--curves does not go with"),
         (["--datasets", "cora", "--timed"], "--timed is of one system with a variant"),
-        (["--datasets", "cora", "--ablations", "order", "--timed"], "--timed does not go with --ablations"),
+        (
+            ["--datasets", "cora", "--ablations", "order", "--timed"],
+            "--timed, --ablations, --curves and --alone do not go together",
+        ),
+        (
+            ["--datasets", "cora", "--alone", "--methods", "gcn", "--variants", "paper"],
+            "--alone is for systems that",
+        ),
         (["--datasets", "cora", "--splits", "0", "--timed"], "--timed is of one run of each split"),
     ],
 )
@@ -111,6 +119,25 @@ def test_no_splits_are_a_choice_without_a_test(tmp_path, monkeypatch):
     )
     assert asked == [("texas", "gcn-res", "tuned")]
     assert not out.exists()
+
+
+def test_splits_that_choose_alone(tmp_path, monkeypatch):
+    asked = []
+
+    def choose(graph, system, split, *others, **options):
+        asked.append((graph, *system, split))
+        return setup()
+
+    monkeypatch.setattr(plan_module, "chosen_alone", choose)
+    rows = plan_module.alone_rows(
+        ["board"], [("gcn-res", "tuned"), ("gcn", "paper")], [1, 2], tmp_path, CPU, print
+    )
+    out = tmp_path / "calibration.json"
+    sweep(ALONE, rows, range(10), out, CPU)
+    assert asked == [("board", "gcn-res", "tuned", s) for s in (1, 2)]
+    assert {(r.benchmark, r.variant, r.split) for r in read_records(out)} == {
+        ("calibration-alone", f"tuned, chosen on split {s}", s) for s in (1, 2)
+    }
 
 
 def test_command_says_that_there_are_no_graphs(tmp_path, monkeypatch):

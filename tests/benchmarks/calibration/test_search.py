@@ -9,7 +9,7 @@ import torch
 
 import dssgnn.benchmarks.calibration.search.choosing as search_module
 from dssgnn.benchmarks.calibration import measuring as measure_module
-from dssgnn.benchmarks.calibration.search import Budget, chosen, search, space
+from dssgnn.benchmarks.calibration.search import Budget, chosen, chosen_alone, search, space
 from dssgnn.benchmarks.calibration.search import trials as trials_module
 from dssgnn.benchmarks.calibration.search.trials import begin, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.frame import split_tasks
@@ -248,6 +248,38 @@ def test_declared_starts_stand_in_for_breeding(tmp_path, monkeypatch):
     assert [{k: v for k, v in t.items() if k not in orders} for t in best] == [
         {k: v for k, v in t.items() if k not in orders} for t in p0
     ]
+
+
+def test_a_split_chooses_alone(tmp_path, monkeypatch):
+    """Among the same trials, by its own score: also what the mean over all splits would not choose."""
+
+    def told(setups, tasks, splits, node_scores):
+        found = []
+        for made in setups:
+            slow = made.training.lr == 0.005
+            values = [
+                0.1 if slow else 0.5,
+                0.9 if slow else 0.2,
+            ]  # a split each; the mean prefers the fast one
+            found.append(
+                [
+                    (task, None, [TrainingResult(0, v, [], 0.0, "epochs")])
+                    for task, v in zip(tasks, values, strict=True)
+                ]
+            )
+        return found
+
+    monkeypatch.setattr(search_module, "train_together", told)
+    out, row = tmp_path / "s.json", ("gcn-res", "tuned")
+    budget = Budget(shapes=1, rates=6, generations=0, splits=(0, 1), finalists=0)
+    made = [chosen_alone("board", row, split, out, CPU, budget) for split in (0, 1)]
+    assert [own.training.lr for own in made] == [0.005, 0.01]
+    assert chosen("board", row, out, CPU, budget).training.lr == 0.01
+    assert made[0].config["arm"] == "tuned"
+    assert made[0].training.epochs == budget.final_epochs
+    for other, split in ((replace(budget, finalists=1, final_splits=(0,)), 0), (budget, 2)):
+        with pytest.raises(InputError, match=f"were not judged on split {split} from the start"):
+            chosen_alone("board", row, split, out, CPU, other)
 
 
 def test_a_choice_holds_on_other_devices(tmp_path, monkeypatch):

@@ -445,5 +445,22 @@ def test_what_was_chosen_and_how_well_it_was_judged():
     assert lines[2:] == ["| cora | dss-gnn | best-p0 | deep, layers 3, P = 0 | 0.2500 | 0.3000 | +0.0500 |"]
 
 
+def test_splits_that_chose_alone():
+    def made(variant, benchmark, briers, lr):
+        found = [replace(r, benchmark=benchmark) for r in rows("dss-gnn", variant, briers)]
+        return [replace(r, config={"lr": lr if r.split else 1}) for r in found]
+
+    one = made("best", "calibration", [0.2, 0.4], 1)
+    alone = [
+        replace(r, variant=f"best, chosen on split {r.split}")
+        for r in made("best", "calibration-alone", [0.3, 0.6], 2)
+    ]
+    (line,) = table("calibration-alone", one + alone)[2:]
+    assert line == "| cora | dss-gnn | best | 0.3000 ± 0.1000 | 0.4500 ± 0.1500 | +0.1500 | 1/2 |"
+    (line,) = table("calibration-alone", one + alone[1:])[2:]  # as far as it has been run
+    assert line == "| cora | dss-gnn | best | 0.4000 ± 0.0000 | 0.6000 ± 0.0000 | +0.2000 | 0/1 |"
+    assert table("calibration-alone", alone) == ["Not measured yet."]
+
+
 def test_nothing_measured():
     assert all(make([]) == "Not measured yet.\n" for _, make in TABLES.values())

@@ -118,6 +118,15 @@ def test_seeds_of_a_row_are_one_population(tmp_path, monkeypatch):
     assert again == pytest.approx({(r.split, r.seed): r.metrics["brier"] for r in records}, abs=1e-8)
 
 
+def test_a_row_may_be_of_some_splits_alone(tmp_path):
+    out = tmp_path / "c.json"
+    rows = [
+        SweepRow("board", "dss-gnn", name, setup, splits=own) for name, own in (("a", (1, 5)), ("b", None))
+    ]
+    sweep(CALIBRATION, rows, [0, 1], out, CPU)
+    assert {(r.variant, r.split) for r in read_records(out)} == {("a", 1), ("b", 0), ("b", 1)}
+
+
 def test_repetitions_share_no_seed(tmp_path):
     """Neither with each other nor with the members of another split."""
     given = []

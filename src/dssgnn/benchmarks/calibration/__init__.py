@@ -1,6 +1,6 @@
 """`dssgnn bench calibration`: every system of the paper's first table on the published splits."""
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS, run
-from dssgnn.benchmarks.calibration.measuring import ABLATION, CALIBRATION, measure
+from dssgnn.benchmarks.calibration.measuring import ABLATION, ALONE, CALIBRATION, measure
 
-__all__ = ["ABLATION", "CALIBRATION", "DATASETS", "measure", "run"]
+__all__ = ["ABLATION", "ALONE", "CALIBRATION", "DATASETS", "measure", "run"]

@@ -217,7 +217,7 @@ def curves(
     """
     check_choice(kind, Kind, "kind")
     place = place_of(device)
-    for dataset, method, variant, make, _ in rows:
+    for dataset, method, variant, make, *_ in rows:
         setup = make()
         wanted = splits if kind == "reliability" else splits[:1]
         name = variant if kind == "reliability" else variant + _SUFFIX

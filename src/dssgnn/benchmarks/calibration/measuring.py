@@ -12,7 +12,7 @@ from dssgnn.expansion import LogitDistribution
 from dssgnn.training import NodeTask, TrainingResult
 from dssgnn.training.loop import evaluate
 
-__all__ = ["ABLATION", "CALIBRATION", "measure", "measure_together"]
+__all__ = ["ABLATION", "ALONE", "CALIBRATION", "measure", "measure_together"]
 
 _READ = (
     "accuracy",
@@ -77,3 +77,4 @@ def _disagreement(system: torch.nn.Module, task: NodeTask) -> float:
 
 CALIBRATION = Benchmark("calibration", measure_together, _METRICS, told="brier")
 ABLATION = replace(CALIBRATION, name="calibration-ablation")
+ALONE = replace(CALIBRATION, name="calibration-alone")

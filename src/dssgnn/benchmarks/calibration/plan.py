@@ -11,7 +11,7 @@ from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, dataset
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import JOINT, norm_rows, size_rows
 from dssgnn.benchmarks.calibration.presets import Variant
-from dssgnn.benchmarks.calibration.search import ARMS, TWINS, chosen, searched_row
+from dssgnn.benchmarks.calibration.search import ARMS, TWINS, chosen, chosen_alone, searched_row
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
 from dssgnn.benchmarks.frame import Setup, SweepRow
 from dssgnn.data import names, status_rows
@@ -19,8 +19,10 @@ from dssgnn.errors import InputError
 from dssgnn.systems import METHODS
 
 __all__ = [
+    "ALONE_WORDS",
     "OUR_ABLATIONS",
     "ablation_rows",
+    "alone_rows",
     "asked_graphs",
     "asked_splits",
     "asked_systems",
@@ -30,6 +32,8 @@ __all__ = [
 ]
 
 System = tuple[str, str]  # method and variant
+
+ALONE_WORDS = ", chosen on split "  # between a variant and the split that chose its configuration
 
 # Of the search's start, whatever the base.
 OUR_ABLATIONS = {
@@ -116,6 +120,34 @@ def rows_of(
         for system in systems
         if system[1] != "default" and has_row(*system, graph)
     ]
+
+
+def alone_rows(
+    graphs: Sequence[str],
+    systems: Sequence[System],
+    splits: Sequence[int],
+    search: Path,
+    device: torch.device,
+    say: Callable[[str], None],
+) -> list[SweepRow]:
+    """Searched systems whose configuration every split chooses alone: a row a split."""
+    rows = [
+        SweepRow(
+            graph,
+            method,
+            f"{variant}{ALONE_WORDS}{split}",
+            partial(chosen_alone, graph, (method, variant), split, search, device, say=say),
+            group=(graph, method, variant),
+            splits=(split,),
+        )
+        for graph in graphs
+        for method, variant in systems
+        if (method, variant) in ARMS
+        for split in splits
+    ]
+    if not rows:
+        raise InputError(f"--alone is for systems that are searched for: {', '.join(map(' '.join, ARMS))}")
+    return rows
 
 
 def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow]:

@@ -49,6 +49,13 @@ def calibration(
         bool,
         typer.Option("--timed", help="Run one system anew, beside what is on record, and record the time."),
     ] = False,
+    alone: Annotated[
+        bool,
+        typer.Option(
+            "--alone",
+            help="Let every split choose a searched system's configuration by its own validation nodes (small graphs).",
+        ),
+    ] = False,
     rows: Annotated[bool, typer.Option("--rows", help="List every system and variant, and stop.")] = False,
 ) -> None:
     """Train systems on the published splits and record their test metrics.
@@ -62,7 +69,7 @@ def calibration(
 
     import torch
 
-    from dssgnn.benchmarks.calibration import ABLATION, CALIBRATION, plan, run
+    from dssgnn.benchmarks.calibration import ABLATION, ALONE, CALIBRATION, plan, run
     from dssgnn.benchmarks.calibration.ablations import ABLATIONS
     from dssgnn.benchmarks.calibration.curves import Kind
     from dssgnn.benchmarks.calibration.curves import curves as measure_curves
@@ -80,14 +87,14 @@ def calibration(
         return
     if curves not in ("", "reliability", "curvature"):
         raise InputError(f"--curves knows reliability and curvature, got {curves!r}")
-    if curves and (ablations or workers > 1 or seeds > 1):
-        raise InputError("--curves does not go with --ablations, --workers or --seeds")
+    if curves and (workers > 1 or seeds > 1):
+        raise InputError("--curves does not go with --workers or --seeds")
     for name, count in (("--workers", workers), ("--seeds", seeds)):
         check_count(count, name, minimum=1)
     systems, numbers = plan.asked_systems(methods, variants), plan.asked_splits(splits)
     graphs = plan.asked_graphs(datasets)
-    if timed and (ablations or curves):
-        raise InputError("--timed does not go with --ablations or --curves")
+    if sum(map(bool, (timed, ablations, curves, alone))) > 1:
+        raise InputError("--timed, --ablations, --curves and --alone do not go together")
     if timed and not (numbers and seeds == 1):
         raise InputError("--timed is of one run of each split, got --splits 0 or --seeds above 1")
     if timed and (len(systems) != 1 or systems[0][1] == "default"):
@@ -104,6 +111,11 @@ def calibration(
     swept = partial(swept, seeds=seeds)
     if ablations:
         swept(ABLATION, plan.ablation_rows(ablations, base, graphs), numbers, out, place, tell)
+        return
+    if alone:
+        swept(
+            ALONE, plan.alone_rows(graphs, systems, numbers, search, place, tell), numbers, out, place, tell
+        )
         return
     table = plan.rows_of(graphs, systems, search, place, tell)
     if not table and (curves or "default" not in variants.split(",")):

@@ -28,6 +28,7 @@ class SweepRow(NamedTuple):
         variant: its configuration, in a word.
         make: its setup, made when it is its turn, as a search may have to choose it.
         group: rows of one group are run in one process, before those of none.
+        splits: the only ones that it is of, if not of all.
     """
 
     setting: str
@@ -35,6 +36,7 @@ class SweepRow(NamedTuple):
     variant: str
     make: Callable[[], Setup]
     group: Hashable = None
+    splits: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -76,12 +78,13 @@ def sweep(
     ``seeds`` above 1 repeats every row with other weights and masks; the tables show means.
     """
     place = place_of(device)
-    for setting, method, variant, make, _ in rows:
+    for setting, method, variant, make, _, only in rows:
         made, row = make(), (benchmark.name, setting, method, variant)
+        asked = [split for split in splits if only is None or split in only]
         setups = [replace(made, seed=partial(_moved, made.seed, number)) for number in range(seeds)]
         pending: dict[tuple[int, ...], list[int]] = {}
         for number, setup in enumerate(setups):
-            if missing := missing_splits(setup, row, splits, out, place, number, benchmark.metrics):
+            if missing := missing_splits(setup, row, asked, out, place, number, benchmark.metrics):
                 pending.setdefault(tuple(missing), []).append(number)
         for missing_here, numbers in pending.items():
             start = time.perf_counter()

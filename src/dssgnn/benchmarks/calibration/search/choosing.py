@@ -21,9 +21,10 @@ from dssgnn.benchmarks.calibration.search.space import (
 from dssgnn.benchmarks.calibration.search.trials import begin, best_shapes, breed, draw, shape_of, text_of
 from dssgnn.benchmarks.frame import Setup, nodes_and_direction, place_of, split_tasks, train_together
 from dssgnn.benchmarks.records import Record, merge_records, read_records
+from dssgnn.errors import InputError
 from dssgnn.training import NodeTask, TrainingResult
 
-__all__ = ["Budget", "chosen", "search", "searched_row"]
+__all__ = ["Budget", "chosen", "chosen_alone", "search", "searched_row"]
 
 Row = tuple[str, str]
 Scores = dict[str, tuple[list[float], str]]  # by configuration: of every split, and the device
@@ -120,7 +121,10 @@ def search(
     others, so their labels are seen by the choice, if not by any training. The test parts are not read. Every trial is
     recorded in ``out`` (benchmark ``calibration-search``; one record a round) and not run again.
     """
-    rounds = _Rounds(dataset, row, budget, out, device, say)
+    return _search(_Rounds(dataset, row, budget, out, device, say))
+
+
+def _search(rounds: "_Rounds") -> dict[str, Any]:
     b, arm = rounds.budget, rounds.arm
     scored = rounds.scores("first", draw(arm, b.shapes, b.rates), b.splits)
     if arm.starts:
@@ -158,6 +162,33 @@ def chosen(
     return replace(made, config={**made.config, "arm": row[1]})
 
 
+def chosen_alone(
+    dataset: str,
+    row: Row,
+    split: int,
+    out: Path,
+    device: torch.device,
+    budget: Budget | None = None,
+    say: Say = lambda text: None,
+) -> Setup:
+    """What a split's own validation nodes choose among the trials of a search, the other splits having no say.
+
+    Raises:
+        InputError: where trials were not judged on every split, so that a split cannot choose alone.
+    """
+    rounds = _Rounds(dataset, row, budget, out, device, say)
+    b = rounds.budget
+    if b.finalists or split not in b.splits:
+        raise InputError(
+            f"{dataset}: its trials were not judged on split {split} from the start; it cannot choose alone"
+        )
+    _search(rounds)
+    tried = {text: values for text, values in rounds.tried.items() if values}
+    config = json.loads(min(tried, key=lambda text: tried[text][b.splits.index(split)]))
+    made = rounds.arm.setup(config, b.final_epochs, b.final_patience)
+    return replace(made, config={**made.config, "arm": row[1]})
+
+
 def searched_row(row: Row) -> Row:
     """The row whose search decides on ``row``: a twin is the winner's."""
     return OURS if row in TWINS else row
@@ -173,6 +204,7 @@ class _Rounds:
         self.budget, self.arm = budget or Budget.of(nodes), ARMS[row].on(directed)
         self.dataset, self.row, self.out, self.device, self.say = dataset, row, out, device, say
         self.tasks: dict[str, list[NodeTask]] = {}
+        self.tried: dict[str, list[float]] = {}  # every split's score, by configuration
 
     def scores(
         self, name: str, trials: list[dict[str, Any]], splits: tuple[int, ...]
@@ -186,7 +218,8 @@ class _Rounds:
                 known[text_of(config)] = (own, place_of(self.device))
             drawn = [text_of(config) for config in trials]
             self._write(name, {t: known[t] for t in drawn if t in known}, splits)
-        return [(config, float(np.mean(known[text_of(config)][0] or np.inf))) for config in trials]
+        self.tried |= {text_of(config): known[text_of(config)][0] for config in trials}
+        return [(config, float(np.mean(self.tried[text_of(config)] or np.inf))) for config in trials]
 
     def _train(self, name: str, block: list[dict[str, Any]], splits: tuple[int, ...]) -> list[list[float]]:
         halvings = self.budget.halvings

@@ -3,8 +3,11 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from dssgnn.benchmarks.calibration.measuring import ALONE
+from dssgnn.benchmarks.calibration.plan import ALONE_WORDS
 from dssgnn.benchmarks.calibration.search.space import ARMS
-from dssgnn.benchmarks.frame import by_row, mean_of
+from dssgnn.benchmarks.calibration.tables.pairs import fresh_runs
+from dssgnn.benchmarks.frame import Rows, by_row, config_of_row, mean_of, spread_of
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 
@@ -46,6 +49,35 @@ def _chosen(records: list[Record]) -> str:
     return markdown(header, rows) if rows else ABSENT
 
 
+def _alone(records: list[Record]) -> str:
+    """Searched rows beside what they score where every split chooses by its own validation nodes."""
+    rows = by_row(records, "calibration", fresh_runs)
+    alone: Rows = {}
+    for (dataset, method, label), splits in by_row(records, ALONE.name).items():
+        variant, _, _ = label.partition(ALONE_WORDS)
+        alone.setdefault((dataset, method, variant), {}).update(splits)
+    lines = []
+    for key, theirs in sorted(alone.items()):
+        ours = {split: own for split, own in rows.get(key, {}).items() if split in theirs}
+        if ours.keys() != theirs.keys():
+            continue
+        same = sum(config_of_row(ours[s]) == config_of_row(theirs[s]) for s in ours)
+        gap = mean_of(theirs, "brier") - mean_of(ours, "brier")
+        texts = [spread_of(splits, "brier") for splits in (ours, theirs)]
+        lines.append([*key, *texts, f"{gap:+.4f}", f"{same}/{len(ours)}"])
+    header = [
+        "dataset",
+        "system",
+        "variant",
+        "one choice for all",
+        "each split alone",
+        "difference",
+        "the same choice",
+    ]
+    return markdown(header, lines) if lines else ABSENT
+
+
 TABLES: dict[str, tuple[str, Callable[[list[Record]], str]]] = {
-    "calibration-chosen": ("calibration.json", _chosen)
+    "calibration-chosen": ("calibration.json", _chosen),
+    "calibration-alone": ("calibration.json", _alone),
 }
