@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
-from dssgnn.benchmarks.calibration.norms import KINDS, Control, Kind, control_of, label_of
+from dssgnn.benchmarks.calibration.norms import JOINT, KINDS, Control, Kind, control_of, label_of
 from dssgnn.benchmarks.frame import config_of_row, mean_run, runs_by_row, spread
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
@@ -75,7 +75,7 @@ def _table(records: list[Record]) -> str:
     """Every kind against its controls; p-values are Holm's over the datasets of one of them."""
     lines = []
     for kind in KINDS:
-        for control, against in _AGAINST.items():
+        for control, against in _controls(kind):
             for dataset, runs, ours, theirs, c, p in compared(records, kind, control):
                 texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
                 test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(runs)]
@@ -92,7 +92,7 @@ def _glance(records: list[Record]) -> str:
     """The differences alone; a star where the corrected p-value is below 0.05."""
     lines, datasets = [], [d for d in DATASETS if any(r.setting == d for r in records)]
     for kind in KINDS:
-        for control, against in _AGAINST.items():
+        for control, against in _controls(kind):
             cells = {
                 pairs.dataset: f"{pairs.result.difference:+.3f}{'*' if pairs.p_value < 0.05 else ''}"
                 for pairs in compared(records, kind, control)
@@ -103,6 +103,11 @@ def _glance(records: list[Record]) -> str:
     header = ["norm", "objective", "P=3 less", *datasets]
     rows = [[line[i] for i in shown] for line in lines]
     return markdown([header[i] for i in shown], rows) if lines else ABSENT
+
+
+def _controls(kind: Kind) -> list[tuple[Control, str]]:
+    """What a kind stands beside: controls of its size where the pages claim anything for it."""
+    return [(c, text) for c, text in _AGAINST.items() if kind in JOINT or c in ("plain", "penalty")]
 
 
 def _name(kind: Kind) -> str:
