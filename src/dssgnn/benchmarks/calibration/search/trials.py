@@ -64,7 +64,7 @@ def breed(
     """Architectures like the best so far, with two parameters changed each, under its rates and others.
 
     Args:
-        arm: whose ranges.
+        arm: whose ranges; one without a chaos axis, as those with one have declared starts in the place of this.
         scored: every trial so far with its score, of which less is better.
         children: how many architectures.
         rates: settings of the training, for each.
@@ -97,19 +97,13 @@ def best_shapes(scored: Sequence[tuple[Config, float]]) -> list[Config]:
 
 
 def _changed(rng: np.random.Generator, arm: Arm, shape: Config) -> dict[str, Any]:
-    """Two of an architecture's parameters set to other values; order and objective are such parameters too."""
-    values: dict[str, tuple[Any, ...]] = dict(arm.families[shape["family"]])
-    if arm.orders:
-        values["order"], values["objective"] = arm.orders, OBJECTIVES
-        if not shape["chaos_order"]:  # two of them are one
-            values["objective"] = ("brier",) if shape["objective"] != "brier" else ("predictive",)
-    now = dict(shape) | {"order": (shape.get("chaos_order"), shape.get("quadrature_size"))}
+    """Two of an architecture's parameters set to other values."""
+    now, values = dict(shape), arm.families[shape["family"]]
     others = {name: [v for v in dict.fromkeys(each) if v != now[name]] for name, each in values.items()}
     able = [name for name, each in others.items() if each]
     for name in rng.choice(able, size=min(2, len(able)), replace=False):
         now[str(name)] = others[str(name)][rng.integers(len(others[str(name)]))]
-    order = now.pop("order")
-    return now | ({"chaos_order": order[0], "quadrature_size": order[1]} if arm.orders else {})
+    return now
 
 
 def _distinct(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import JOINT, KINDS, Control, Kind, control_of, label_of
 from dssgnn.benchmarks.frame import config_of_row, mean_run, runs_by_row, spread
-from dssgnn.benchmarks.markdown import ABSENT, markdown
+from dssgnn.benchmarks.markdown import ABSENT, markdown, starred, tested
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
 
@@ -77,10 +77,9 @@ def _table(records: list[Record]) -> str:
     for kind in KINDS:
         for control, against in _controls(kind):
             for dataset, runs, ours, theirs, c, p in compared(records, kind, control):
-                texts = [spread(theirs["brier"]), spread(ours["brier"]), f"{c.difference:+.4f}"]
-                test = [f"{c.low:+.4f} to {c.high:+.4f}", f"{p:.3f}", f"{c.wins}/{c.count}", str(runs)]
+                texts = [spread(theirs["brier"]), spread(ours["brier"]), *tested(c, p), str(runs)]
                 energy = spread(ours["chaos_energy"], digits=2)
-                lines.append([_name(kind), kind[2], against, dataset, *texts, *test, energy])
+                lines.append([_name(kind), kind[2], against, dataset, *texts, energy])
     header = [
         "norm", "objective", "against", "dataset", "control", "P=3", "difference", "95 % interval", "p (Holm)",
         "splits won", "runs a split", "chaos energy",
@@ -94,7 +93,7 @@ def _glance(records: list[Record]) -> str:
     for kind in KINDS:
         for control, against in _controls(kind):
             cells = {
-                pairs.dataset: f"{pairs.result.difference:+.3f}{'*' if pairs.p_value < 0.05 else ''}"
+                pairs.dataset: starred(pairs.result, pairs.p_value)
                 for pairs in compared(records, kind, control)
             }
             if cells:

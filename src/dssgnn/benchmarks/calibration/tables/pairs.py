@@ -6,7 +6,7 @@ from typing import NamedTuple
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.search import ARMS, OURS, TWINS
 from dssgnn.benchmarks.frame import Key, Runs, config_of_row, mean_run, runs_by_row
-from dssgnn.benchmarks.markdown import ABSENT, markdown
+from dssgnn.benchmarks.markdown import ABSENT, markdown, starred, tested
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
 
@@ -84,15 +84,7 @@ def _paired(records: list[Record]) -> str:
     lines = []
     for (method, variant), found in comparisons(records).items():
         for dataset, runs, c, p in found:
-            interval = f"{c.low:+.4f} to {c.high:+.4f}"
-            cells = [
-                f"{c.difference:+.4f}",
-                interval,
-                f"{p:.3f}",
-                f"{c.wins}/{c.count}",
-                f"{runs[0]}, {runs[1]}",
-            ]
-            lines.append([method, variant, dataset, *cells])
+            lines.append([method, variant, dataset, *tested(c, p), f"{runs[0]}, {runs[1]}"])
     header = [
         "against", "variant", "dataset", "Brier difference", "95 % interval", "p (Holm)", "splits won",
         "runs a split, ours and theirs",
@@ -107,7 +99,7 @@ def _matrix(records: list[Record]) -> str:
     lines = []
     for (method, variant), own in found.items():
         if own:
-            cells = {c.dataset: f"{c.result.difference:+.3f}{'*' if c.p_value < 0.05 else ''}" for c in own}
+            cells = {c.dataset: starred(c.result, c.p_value) for c in own}
             lines.append([f"{method} {variant}", *(cells.get(d, "–") for d in datasets)])
     return markdown(["`best` less", *datasets], lines) if lines else ABSENT
 
