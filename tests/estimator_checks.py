@@ -343,7 +343,7 @@ def check_bad_graphs(factory: Factory) -> None:
 def check_bad_parameters(factory: Factory) -> None:
     cases: list[tuple[str, Any]] = [
         ("method", "mlp"), ("hidden_channels", 0), ("hidden_channels", "wide"), ("hidden_channels", 10**15),
-        ("num_layers", 0), ("num_layers", 10**9), ("chaos_order", -1), ("chaos_order", 10**9),
+        ("num_layers", 0), ("num_layers", 10**9), ("chaos_order", -1), ("chaos_order", 10**9), ("joint_dropout", "no"),
         ("filter_orders", 3), ("filter_orders", (10**9, 4)), ("gate_order", 1.5), ("dropout", "half"),
         ("dropout", -0.1), ("input_dropout", "some"), ("residual_scale", "big"), ("residual_scale", float("nan")),
         ("warmup_epochs", -1), ("normalization", "x"), ("direction", "up"), ("self_loops", "add"),

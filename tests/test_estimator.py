@@ -100,3 +100,8 @@ def test_it_learns_and_knows_its_filters() -> None:
 def test_auto_input_dropout_depends_on_the_features() -> None:
     assert make("dss-gnn")._make_model(99, 2).input_dropout == 0.0
     assert make("dss-gnn")._make_model(100, 2).input_dropout == 0.5
+
+
+def test_dropout_of_random_variables_is_a_parameter() -> None:
+    assert not make("dss-gnn")._make_model(5, 2).joint_dropout
+    assert make("dss-gnn", norm="joint", joint_dropout=True)._make_model(5, 2).joint_dropout

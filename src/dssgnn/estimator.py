@@ -71,8 +71,8 @@ class DSSClassifier:
     Args:
         method: ``"dss-gnn"``, ``"dss-hybrid"``, or a comparison system of `dssgnn.systems.METHODS`.
         hidden_channels, num_layers, chaos_order, filter_orders, gate_order, propagation, residual, norm, dropout,
-            input_dropout, filter_init, base, residual_scale, warmup_epochs: see `dssgnn.systems.Architecture`;
-            ``input_dropout="auto"`` is 0.5 for 100 features and more, else 0.
+            joint_dropout, input_dropout, filter_init, base, residual_scale, warmup_epochs: see
+            `dssgnn.systems.Architecture`; ``input_dropout="auto"`` is 0.5 for 100 features and more, else 0.
         normalization, direction, self_loops: of the graph operator, see `GraphOperator.from_edge_index`.
         scaling: ``"auto"`` standardises columns that are not within 0..1, ``"standard"`` all, ``None`` none.
         objective, chaos_weight, lr, weight_decay, epochs, patience, monitor: see `TrainingConfig`.
@@ -115,6 +115,7 @@ class DSSClassifier:
         residual: bool | Literal["identity", "inner"] = True,
         norm: Literal["batch", "joint"] | None = None,
         dropout: float = 0.5,
+        joint_dropout: bool = False,
         input_dropout: float | Literal["auto"] = "auto",
         filter_init: Literal["lowpass", "highpass", "flat", "published"] = "lowpass",
         base: str = "gcn",

@@ -12,7 +12,7 @@ from dssgnn.nn import DSSGNN, Deterministic, DSSHybrid, make_encoder
 from dssgnn.nn.network import Propagation
 from dssgnn.nn.norm import Norm
 from dssgnn.spectral.chebyshev import FilterInit
-from dssgnn.validation import check_count, check_share
+from dssgnn.validation import check_choice, check_count, check_share
 
 __all__ = ["METHODS", "Architecture", "make_system"]
 
@@ -31,6 +31,7 @@ class Architecture:
         residual: connections around the layers, or into them (``"inner"``).
         norm: batch norm an order, or of the random variables (``"joint"``).
         dropout: between layers.
+        joint_dropout: whether it zeroes a channel's orders together.
         input_dropout: on the features.
         filter_init: where the filters start.
         base: the encoder of a hybrid.
@@ -47,6 +48,7 @@ class Architecture:
     residual: bool | Literal["identity", "inner"] = True
     norm: Norm | None = None
     dropout: float = 0.5
+    joint_dropout: bool = False
     input_dropout: float = 0.0
     filter_init: FilterInit = "lowpass"
     base: str = "gcn"
@@ -70,6 +72,7 @@ class Architecture:
         for order in orders:
             if check_count(order, "filter_orders") > 1000:
                 raise InputError(f"filter_orders must be at most 1000, got {orders!r}")
+        check_choice(self.joint_dropout, (True, False), "joint_dropout")
         for name in ("dropout", "input_dropout"):
             check_share(getattr(self, name), name)
         scale = self.residual_scale
@@ -90,6 +93,7 @@ def _dss_gnn(in_channels: int, classes: int, shape: Architecture) -> DSSGNN:
         residual=shape.residual,
         norm=shape.norm,
         dropout=shape.dropout,
+        joint_dropout=shape.joint_dropout,
         input_dropout=shape.input_dropout,
         filter_init=shape.filter_init,
     )
