@@ -32,7 +32,7 @@ calibration: setup
 	$(CALIBRATION) --methods all --variants all --workers $(WORKERS)
 	$(CALIBRATION) --methods dss-gnn,gcn-res,tfe-gnn --variants best,best-p0,twin-p0,twin-p0-penalty,tuned --seeds 3 --workers $(WORKERS)
 	$(CALIBRATION) --methods bernnet,chebnet,gcn-res --variants paper,earlier --datasets texas,cornell,wisconsin --seeds 3 --workers $(WORKERS)
-	$(CALIBRATION) --alone --methods dss-gnn,gcn-res,tfe-gnn --variants best,best-p0,tuned --datasets texas,cornell,wisconsin --workers $(WORKERS)
+	$(CALIBRATION) --alone --methods dss-gnn --variants best,best-p0 --datasets texas,cornell,wisconsin --seeds 3 --workers $(WORKERS)
 	$(CALIBRATION) --ablations all --workers $(WORKERS)
 	$(CALIBRATION) --ablations start-joint,start-size --seeds 3 --workers $(WORKERS)
 	-$(CALIBRATION) --methods dss-gnn --variants published --timed --workers $(WORKERS)

@@ -3,11 +3,13 @@
 import math
 import re
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
 
 from dssgnn import DSSGNN, ChaosExpansion, DSSConv, DSSHybrid, GraphOperator
+from dssgnn.baselines.published_dss import PublishedDSS
 from dssgnn.errors import InputError
 from dssgnn.nn import make_encoder
 
@@ -304,3 +306,11 @@ def test_expansion_of_something_else() -> None:
 def test_an_input_error_is_a_value_error() -> None:
     """Callers that know nothing of dssgnn can catch it."""
     assert issubclass(InputError, ValueError)
+
+
+def test_rates_may_be_numpys_as_sweeps_bring_them() -> None:
+    assert DSSGNN(2, 4, 2, dropout=np.float32(0.25), eta=np.float64(-0.5)).dropout == 0.25
+    for rate in (True, np.True_, "a", None, 1.0, float("nan")):
+        for make in (DSSGNN, PublishedDSS):
+            with pytest.raises(InputError, match=r"dropout must be in \[0, 1\), got "):
+                make(2, 4, 2, dropout=rate)

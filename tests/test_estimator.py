@@ -104,4 +104,4 @@ def test_auto_input_dropout_depends_on_the_features() -> None:
 
 def test_dropout_of_random_variables_is_a_parameter() -> None:
     assert not make("dss-gnn")._make_model(5, 2).joint_dropout
-    assert make("dss-gnn", norm="joint", joint_dropout=True)._make_model(5, 2).joint_dropout
+    assert make("dss-gnn", joint_dropout=True)._make_model(5, 2).joint_dropout

@@ -4,7 +4,8 @@ Every room uses these: a file reader adds the file and the row, a module adds th
 """
 
 import operator
-from typing import TYPE_CHECKING, Any, SupportsIndex, get_args
+from numbers import Real
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeGuard, get_args
 
 import torch
 from torch import Tensor
@@ -27,6 +28,7 @@ __all__ = [
     "check_masks",
     "check_rates",
     "check_share",
+    "is_number",
 ]
 
 
@@ -50,15 +52,20 @@ def check_choice(value: object, choices: object, name: str) -> None:
 
 def check_share(value: object, name: str) -> None:
     """Check that ``value`` is a number in 0..1."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value <= 1:
+    if not (is_number(value) and 0 <= value <= 1):
         raise InputError(f"{name} must be in [0, 1], got {value!r}")
 
 
 def check_rates(**rates: object) -> None:
     """Check that every rate of dropout is a number in ``[0, 1)``."""
     for name, rate in rates.items():
-        if isinstance(rate, bool) or not isinstance(rate, (int, float)) or not 0 <= rate < 1:
+        if not (is_number(rate) and 0 <= rate < 1):
             raise InputError(f"{name} must be in [0, 1), got {rate!r}")
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a real number, numpy's too, but not a boolean."""
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def check_edge_index(edge_index: Tensor, num_nodes: int | None = None) -> None:

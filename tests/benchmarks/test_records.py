@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dssgnn.benchmarks.records import Record, merge_records, read_records
+from dssgnn.benchmarks.records import Record, check_results_file, merge_records, read_records
 from dssgnn.errors import InputError
 
 
@@ -29,3 +29,16 @@ def test_bad_results_file(tmp_path, text):
     path.write_text(text)
     with pytest.raises(InputError, match=r"speed\.json"):
         read_records(path)
+
+
+def test_a_results_file_is_checked_before_time_is_spent(tmp_path):
+    path = tmp_path / "new" / "x.json"
+    check_results_file(path)
+    assert not path.exists()
+    (tmp_path / "file").write_text("no results")
+    for path, message in (
+        (tmp_path / "file" / "x.json", "results cannot be written there"),
+        (tmp_path / "file", "not a results file"),
+    ):
+        with pytest.raises(InputError, match=f"{path}: {message}"):
+            check_results_file(path)

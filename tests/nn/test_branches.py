@@ -9,6 +9,7 @@ import torch
 from dssgnn import DSSGNN, DSSConv, GraphOperator
 from dssgnn.data.synthetic import minesweeper
 from dssgnn.errors import InputError
+from dssgnn.graph.ordering import renumbered
 from dssgnn.graph.pair import published_operators
 from dssgnn.training import NodeTask, TrainingConfig, fit_population, seeded
 
@@ -166,6 +167,8 @@ def test_a_pair_is_not_widened():
     for each in published_operators(graph):
         with pytest.raises(InputError, match=r"make both from graph\.to\(torch\.float64\)"):
             each.to(F64)
+        with pytest.raises(InputError, match="make both from the renumbered graph"):
+            renumbered(each, torch.arange(N))
     wide = published_operators(graph.to(F64))[1]
     torch.testing.assert_close(
         wide.to(torch.float32).matrix.to_dense(), published_operators(graph)[1].matrix.to_dense()

@@ -135,6 +135,23 @@ def test_monomial_conversion_by_the_binomial_identity():
     torch.testing.assert_close(monomial_to_chebyshev(gamma), expected, rtol=0, atol=1e-13)
 
 
+def test_a_start_in_powers_is_the_same_response_or_refused():
+    """Their terms cancel: in float32 a response of degree 100 would be off by 3."""
+    x = torch.linspace(-1, 1, 201)
+    for kind in ("lowpass", "highpass", "published", "flat"):
+        for term, power in zip(
+            initial_filters(kind, (30, 7)), initial_filters(kind, (30, 7), "monomial"), strict=True
+        ):
+            want = frequency_response(term, 1 + x.double()).float()
+            got = sum(c * (-x) ** k for k, c in enumerate(power.float()))
+            torch.testing.assert_close(got, want, rtol=0, atol=5e-6)
+    for kind in ("lowpass", "highpass", "published"):
+        with pytest.raises(InputError, match=f"filter_init='{kind}' in powers .* above degree 30, got 31"):
+            initial_filters(kind, (4, 31), "monomial")
+    assert initial_filters("flat", (200, 4), "monomial")[0].sum() == 1
+    assert initial_filters("halves", (200, 4), "monomial")[0].sum() == 101
+
+
 def test_monomial_conversion_keeps_trailing_zeros():
     gamma = torch.tensor([0.3, 0.0, 0.0], dtype=torch.float64)
     assert monomial_to_chebyshev(gamma).tolist() == [0.3, 0.0, 0.0]

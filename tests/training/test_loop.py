@@ -136,6 +136,32 @@ def test_resume_refuses_a_model_that_only_its_settings_tell_apart(task, tmp_path
     fit(make_dss(residual=True), task, CONFIG, checkpoint=file, resume=True)
 
 
+def test_settings_are_compared_as_values_and_functions_by_name(task, tmp_path):
+    class Mine(DSSGNN):
+        pass
+
+    file = tmp_path / "run.safetensors"
+
+    def made(kind, **others):
+        model = make_dss()
+        model.__class__ = kind
+        for name, value in others.items():
+            setattr(model, name, value)
+        return model
+
+    fit(made(DSSGNN, rate=0, steps=(torch.relu, (1, 2))), task, CONFIG, checkpoint=file)
+    again = made(DSSGNN, rate=0.0, steps=[torch.relu, [1, 2]])
+    fit(again, task, CONFIG, checkpoint=file, resume=True)
+    with pytest.raises(InputError, match="made for another model: it is 'DSSGNN', expected 'Mine'"):
+        fit(made(Mine, rate=0, steps=(torch.relu, (1, 2))), task, CONFIG, checkpoint=file, resume=True)
+    for less, what in (
+        ({"rate": 0}, r"steps is \['.*relu', \[1, 2\]\], expected None"),
+        ({}, "rate is 0.0, expected None"),
+    ):
+        with pytest.raises(InputError, match=f"made for another model: {what}"):
+            fit(made(DSSGNN, **less), task, CONFIG, checkpoint=file, resume=True)
+
+
 def test_no_temporary_file_is_left(task, tmp_path):
     fit(make_dss(), task, CONFIG, checkpoint=tmp_path / "run.safetensors")
     assert [path.name for path in tmp_path.iterdir()] == ["run.safetensors"]

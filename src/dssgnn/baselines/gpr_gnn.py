@@ -6,11 +6,10 @@ from torch import Tensor, nn
 from dssgnn.baselines.inputs import check_inputs, check_sizes
 from dssgnn.baselines.mlp import MLP
 from dssgnn.baselines.propagation import EdgeCache, renormalized
-from dssgnn.errors import InputError
 from dssgnn.graph import SparseFeatures
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.features import drop_features
-from dssgnn.validation import check_count, check_rates
+from dssgnn.validation import check_count, check_rates, check_share
 
 __all__ = ["GPRGNN"]
 
@@ -62,8 +61,7 @@ class GPRGNN(nn.Module):
         )
         check_count(degree, "degree")
         check_rates(dropout=dropout, input_dropout=input_dropout, propagation_dropout=propagation_dropout)
-        if not 0 <= alpha <= 1:
-            raise InputError(f"alpha must be in [0, 1], got {alpha!r}")
+        check_share(alpha, "alpha")
         self.in_channels, self.alpha = in_channels, alpha
         self.input_dropout, self.propagation_dropout = input_dropout, propagation_dropout
         self.mlp = MLP([in_channels, *[hidden_channels] * (num_layers - 1), out_channels], dropout)

@@ -15,7 +15,7 @@ from dssgnn.nn.features import drop_features, linear_features
 from dssgnn.nn.init import init_weight
 from dssgnn.nn.linear import linear
 from dssgnn.spectral import resolve_size
-from dssgnn.validation import FeatureCheck, check_choice, check_count
+from dssgnn.validation import FeatureCheck, check_choice, check_count, check_rates
 
 __all__ = ["PublishedDSS"]
 
@@ -96,8 +96,7 @@ class PublishedDSS(nn.Module):
         check_choice(norm, Literal[None, "batch"], "norm")
         if branches == "concat" and propagation != "first":
             raise InputError("branches='concat' goes with propagation='first', got propagation='every'")
-        if not 0 <= dropout < 1:
-            raise InputError(f"dropout must be in [0, 1), got {dropout!r}")
+        check_rates(dropout=dropout)
         self.quadrature_size = resolve_size(quadrature_size, chaos_order)
         self.propagation, self.normalization, self.eta = propagation, normalization, eta
         self.dropout = dropout

@@ -4,8 +4,7 @@ import numpy as np
 import torch
 from torch_geometric.data import Data
 
-from dssgnn.errors import InputError
-from dssgnn.validation import check_count
+from dssgnn.validation import check_count, check_share
 
 __all__ = ["minesweeper"]
 
@@ -42,8 +41,7 @@ def minesweeper(
     check_count(rows, "rows", minimum=2)
     check_count(columns, "columns", minimum=2)
     for name, share in (("mine_share", mine_share), ("hidden_share", hidden_share)):
-        if not 0 <= share <= 1:
-            raise InputError(f"{name} must be in [0, 1], got {share!r}")
+        check_share(share, name)
     rng = np.random.default_rng(seed)
     size = rows * columns
     cells = np.arange(size).reshape(rows, columns)

@@ -209,14 +209,7 @@ class GraphOperator:
             if target == self.dtype:
                 return self
             if torch.finfo(target).bits > torch.finfo(self.dtype).bits:
-                if "eta" in self._options:
-                    raise InputError(
-                        f"one of published_operators cannot be widened to {target}; make both from graph.to({target})"
-                    )
-                weight = self.edge_weight
-                return self.from_edge_index(
-                    self.edge_index, self.num_nodes, weight, dtype=target, **self._options
-                )
+                return self.made_again(self.edge_index, target, f"graph.to({target})")
             device, dtype = self.device, target
         else:
             device, dtype = torch.device(target), self.dtype
@@ -225,6 +218,20 @@ class GraphOperator:
         weight = self.edge_weight.to(device) if self.edge_weight is not None else None
         matrix = self.matrix.to(device=device, dtype=dtype)
         return GraphOperator(matrix, self.lambda_max, self.edge_index.to(device), weight, self._options)
+
+    def made_again(self, edge_index: Tensor, dtype: torch.dtype, instead: str) -> "GraphOperator":
+        """The operator of other edges between as many nodes, all else being the same.
+
+        Raises:
+            InputError: of one of `published_operators`, which the options do not make; both are made from ``instead``.
+        """
+        if "eta" in self._options:
+            raise InputError(
+                f"one of published_operators cannot be made from its edges; make both from {instead}"
+            )
+        return self.from_edge_index(
+            edge_index, self.num_nodes, self.edge_weight, dtype=dtype, **self._options
+        )
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "GraphOperator":
         return self  # immutable; torch cannot deep-copy a CSR tensor

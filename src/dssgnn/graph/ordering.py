@@ -31,7 +31,4 @@ def renumbered(graph: GraphOperator, order: Tensor) -> GraphOperator:
     """The operator of the same graph with node ``order[i]`` called ``i``."""
     numbers = torch.empty_like(order)
     numbers[order] = torch.arange(len(order), device=order.device)
-    edges = numbers[graph.edge_index.long()]
-    return GraphOperator.from_edge_index(
-        edges, graph.num_nodes, graph.edge_weight, dtype=graph.dtype, **graph.options
-    )
+    return graph.made_again(numbers[graph.edge_index.long()], graph.dtype, "the renumbered graph")

@@ -10,7 +10,7 @@ from dssgnn.errors import InputError
 from dssgnn.graph.laplacian import adjacency, power, rescale
 from dssgnn.graph.operator import GraphOperator
 from dssgnn.graph.product import csr_tensor
-from dssgnn.validation import check_choice
+from dssgnn.validation import check_choice, is_number
 
 __all__ = ["PublishedNormalization", "check_eta", "published_operators"]
 
@@ -65,7 +65,7 @@ def published_operators(
 
 def check_eta(eta: object) -> None:
     """Check that the exponent of the degrees is a number in ``[-1, 0]``."""
-    if isinstance(eta, bool) or not isinstance(eta, (int, float)) or not -1 <= eta <= 0:
+    if not (is_number(eta) and -1 <= eta <= 0):
         raise InputError(f"eta must be in [-1, 0], got {eta!r}")
 
 

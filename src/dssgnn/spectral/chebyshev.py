@@ -8,6 +8,7 @@ import torch
 from numpy.polynomial import chebyshev as numpy_chebyshev
 from torch import Tensor
 
+from dssgnn.errors import InputError
 from dssgnn.validation import check_choice, check_count
 
 __all__ = [
@@ -72,7 +73,7 @@ def initial_filters(
 
     Args:
         kind: the name of the response.
-        degrees: ``(K_lp, K_hp)``.
+        degrees: ``(K_lp, K_hp)``; at most 30 for a response in powers.
         basis: that the coefficients are of: :math:`T_k(\tilde L)`, or powers of :math:`\hat A = -\tilde L`.
 
     Returns:
@@ -88,6 +89,12 @@ def initial_filters(
     if kind == "halves":
         start = (1 + (powers == 0).double()) / 2
         return start[: low_degree + 1].clone(), start[: high_degree + 1].clone()
+    if basis == "monomial" and kind != "flat" and max(degrees) > 30:
+        # Coefficients of powers that cancel each other: float32 has no digit left at degree 100.
+        raise InputError(
+            f"filter_init={kind!r} in powers of the operator is inexact above degree 30, got {max(degrees)}; "
+            "start with 'halves' or 'flat', or use Chebyshev terms"
+        )
     if kind == "flat":
         low = (powers == 0).double()
     else:

@@ -39,7 +39,7 @@ class RunState:
     history: list[dict[str, float]] = field(default_factory=list)
     node_scores: list[list[float]] = field(default_factory=list)
     task: str = ""
-    settings: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, Any] = field(default_factory=dict)
 
     def save(
         self, path: Path | str, model: nn.Module, optimizer: torch.optim.Optimizer, config: TrainingConfig
@@ -112,8 +112,8 @@ class RunState:
         settings = settings_of(model)
         for name in sorted({*settings, *meta["model"]}):
             if settings.get(name) != meta["model"].get(name):
-                found = f"{meta['model'].get(name)}, expected {settings.get(name)}"
-                raise InputError(f"{path}: made for another model: {name} is {found}")
+                found = f"{meta['model'].get(name)!r}, expected {settings.get(name)!r}"
+                raise InputError(f"{path}: made for another model: {name or 'it'} is {found}")
         model.load_state_dict(parts["model"])
         state: dict[int, dict[str, Any]] = {}
         for key, value in [*parts["optimizer"].items(), *meta["optimizer"].items()]:
@@ -137,20 +137,27 @@ class RunState:
         )
 
 
-def settings_of(model: nn.Module) -> dict[str, str]:
-    """What a model computes besides its weights: the kind and the plain attributes of every module, as text.
+def settings_of(model: nn.Module) -> dict[str, Any]:
+    """What a model computes besides its weights: the kind and the plain attributes of every module, as JSON has them.
 
     Example:
-        >>> settings_of(nn.Sequential(nn.Dropout(0.3)))["0.p"]
-        '0.3'
+        >>> settings_of(nn.Sequential(nn.Dropout(0.3)))
+        {'': 'Sequential', '0': 'Dropout', '0.p': 0.3, '0.inplace': False}
     """
-    told = {}
+    told: dict[str, Any] = {}
     for name, module in model.named_modules():
         told[name] = type(module).__name__
         for key, value in vars(module).items():
             if key != "training" and not key.startswith("_") and _is_plain(value):
-                told[f"{name}.{key}".removeprefix(".")] = getattr(value, "__qualname__", repr(value))
+                told[f"{name}.{key}".removeprefix(".")] = _plain(value)
     return told
+
+
+def _plain(value: Any) -> Any:
+    """A function by its name, a tuple as a list."""
+    if isinstance(value, (tuple, list)):
+        return [_plain(each) for each in value]
+    return getattr(value, "__qualname__", value)
 
 
 def _is_plain(value: object) -> bool:

@@ -217,6 +217,16 @@ def test_an_order_is_compared_with_as_much_network_as_it_is():
         assert line.startswith(f"{start} 0.1000 ± 0.0000 | 0.2500 ± 0.0500 | +0.1500 |")
 
 
+def test_controls_of_size_stand_beside_the_joint_norm_alone():
+    """They have its norm; the tables of others would claim what was not run."""
+    kinds = ("start, P=3, batch norm, predictive", "start, P=3, joint norm, predictive")
+    wide, _ = size_rows()
+    records = [r for kind in kinds for r in measured(kind, [0.2, 0.3])]
+    records += [replace(r, config={"hidden_channels": 256}) for r in measured(wide, [0.1, 0.1])]
+    (line,) = TABLES["chaos-norms"][1]([replace(r, config={}) for r in records]).splitlines()[2:]
+    assert line.startswith("| joint | predictive | P=0, four times as wide |")
+
+
 def test_targets_say_against_whom_the_order_wins_and_loses():
     ours = [0.2 + 0.001 * i for i in range(10)]
     worse, better = ([value + sign * (0.05 + 0.001 * i) for i, value in enumerate(ours)] for sign in (1, -1))

@@ -5,15 +5,15 @@ from dataclasses import asdict, replace
 import pytest
 from typer.testing import CliRunner
 
-from dssgnn.benchmarks.calibration import ALONE
 from dssgnn.benchmarks.calibration import measuring as measure_module
 from dssgnn.benchmarks.calibration import plan as plan_module
 from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation
 from dssgnn.benchmarks.calibration.plan import ablation_rows, asked_graphs, asked_systems, known_systems
 from dssgnn.benchmarks.calibration.presets import preset
+from dssgnn.benchmarks.calibration.search import choosing as search_module
 from dssgnn.benchmarks.calibration.systems import SYSTEMS
 from dssgnn.benchmarks.commands import bench
-from dssgnn.benchmarks.frame import split_tasks, sweep
+from dssgnn.benchmarks.frame import split_tasks
 from dssgnn.benchmarks.records import read_records
 from dssgnn.errors import InputError
 from dssgnn.training import fit, seeded
@@ -45,9 +45,12 @@ pytestmark = pytest.mark.usefixtures("boards")
         (["--datasets", "cora", "--curves", "lines"], "--curves knows reliability and curvature"),
         (
             ["--datasets", "cora", "--curves", "reliability"],
-            "--curves and --seeds are of rows with a --variants",
+            "--curves does not go with the variant 'default'; name others with --variants",
         ),
-        (["--datasets", "cora", "--seeds", "2"], "--curves and --seeds are of rows with a --variants"),
+        (
+            ["--datasets", "cora", "--seeds", "2"],
+            "--seeds does not go with the variant 'default'; name others",
+        ),
         (
             ["--datasets", "cora", "--methods", "gcn", "--variants", "paper", "--splits", "0"],
             "--splits 0 is for systems that are searched for",
@@ -68,7 +71,19 @@ pytestmark = pytest.mark.usefixtures("boards")
         ),
         (
             ["--datasets", "cora", "--alone", "--methods", "gcn", "--variants", "paper"],
-            "--alone is for systems that",
+            "--alone is for dss-gnn best and dss-gnn best-p0, whose trials are declared, got gcn paper",
+        ),
+        (
+            ["--alone", "--timed", "--datasets", "cora"],
+            "--timed, --ablations, --curves and --alone do not go together",
+        ),
+        (
+            ["--datasets", "cora", "--alone", "--variants", "best", "--splits", "0", "--methods", "dss-gnn"],
+            "--alone tests what every split chose, got --splits 0",
+        ),
+        (
+            ["--datasets", "cora", "--ablations", "order", "--splits", "0"],
+            "--splits 0 is for systems that are searched for",
         ),
         (["--datasets", "cora", "--splits", "0", "--timed"], "--timed is of one run of each split"),
     ],
@@ -76,6 +91,15 @@ pytestmark = pytest.mark.usefixtures("boards")
 def test_command_refuses(words, message):
     with pytest.raises(InputError, match=message):
         CliRunner().invoke(bench, ["calibration", *words], catch_exceptions=False)
+
+
+def test_what_is_refused_leaves_no_folder(tmp_path):
+    words = ["--datasets", "cora", "--methods", "dss-gnn", "--variants", "published-other"]
+    with pytest.raises(InputError, match="there is no such row"):
+        CliRunner().invoke(
+            bench, ["calibration", *words, "--out", str(tmp_path / "new" / "x.json")], catch_exceptions=False
+        )
+    assert not list(tmp_path.iterdir())
 
 
 def test_command_runs_a_row(tmp_path, monkeypatch):
@@ -124,20 +148,48 @@ def test_no_splits_are_a_choice_without_a_test(tmp_path, monkeypatch):
 def test_splits_that_choose_alone(tmp_path, monkeypatch):
     asked = []
 
-    def choose(graph, system, split, *others, **options):
-        asked.append((graph, *system, split))
+    def choose(graph, system, split, search, *others, **options):
+        asked.append((graph, *system, split, search))
         return setup()
 
     monkeypatch.setattr(plan_module, "chosen_alone", choose)
-    rows = plan_module.alone_rows(
-        ["board"], [("gcn-res", "tuned"), ("gcn", "paper")], [1, 2], tmp_path, CPU, print
-    )
+    monkeypatch.setattr(plan_module, "check_alone", lambda *given: None)
     out = tmp_path / "calibration.json"
-    sweep(ALONE, rows, range(10), out, CPU)
-    assert asked == [("board", "gcn-res", "tuned", s) for s in (1, 2)]
+    words = [
+        "--alone",
+        "--methods",
+        "dss-gnn",
+        "--variants",
+        "best",
+        "--datasets",
+        "texas",
+        "--splits",
+        "1-2",
+    ]
+    words += ["--device", "cpu", "--out", str(out), "--search", str(tmp_path / "s.json")]
+    CliRunner().invoke(bench, ["calibration", *words], catch_exceptions=False)
+    assert asked == [("texas", "dss-gnn", "best", s, tmp_path / "s.json") for s in (1, 2)]
     assert {(r.benchmark, r.variant, r.split) for r in read_records(out)} == {
-        ("calibration-alone", f"tuned, chosen on split {s}", s) for s in (1, 2)
+        ("calibration-alone", f"best, chosen on split {s}", s) for s in (1, 2)
     }
+
+
+def test_who_can_choose_alone_is_known_before_anything_is_run(tmp_path, monkeypatch):
+    """Small graphs, splits that judged, and trials that no mean over the splits has bred."""
+    sizes = {"texas": (100, False), "big": (5000, False)}
+    monkeypatch.setattr(search_module, "nodes_and_direction", sizes.__getitem__)
+    ours = [("dss-gnn", "best"), ("dss-gnn", "best-p0")]
+    rows = plan_module.alone_rows(["texas"], ours, range(10), tmp_path, CPU, print)
+    assert len(rows) == 20
+    assert len({row.group for row in rows}) == 2  # a search runs in one process, once
+    for graph, system, splits, message in (
+        ("texas", ("gcn-res", "tuned"), [0], "--alone is for .* got gcn-res tuned"),
+        ("texas", ("dss-gnn", "twin-p0"), [0], "--alone is for .* got dss-gnn twin-p0"),
+        ("texas", ours[0], range(11), "texas: its trials were judged on splits 0 to 9, got split 10"),
+        ("big", ours[0], [0], "--alone is for small graphs, whose trials are judged on every split, got big"),
+    ):
+        with pytest.raises(InputError, match=message):
+            plan_module.alone_rows([graph], [ours[0], system], splits, tmp_path, CPU, print)
 
 
 def test_command_says_that_there_are_no_graphs(tmp_path, monkeypatch):
@@ -172,8 +224,8 @@ def test_norms_are_compared_on_every_graph():
     assert len(rows) == 22
     assert len(ablation_rows("start-joint", "published", ["cora"])) == 4
     (task,) = split_tasks("board", [0], CPU)
-    for _, _, _, make, _ in rows[:9]:
-        made = make()
+    for row in rows[:9]:
+        made = row.make()
         with seeded(0):
             fit(made.make(7, 2).double(), task, replace(made.training, epochs=1))
     assert {row[2] for row in ablation_rows("all", "published", ["cora"])} >= {row[2] for row in rows}

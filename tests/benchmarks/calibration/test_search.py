@@ -260,16 +260,24 @@ def test_a_split_chooses_alone(tmp_path, monkeypatch):
         return found
 
     monkeypatch.setattr(search_module, "train_together", told)
-    out, row = tmp_path / "s.json", ("gcn-res", "tuned")
-    budget = Budget(shapes=1, rates=6, generations=0, splits=(0, 1), finalists=0)
+    out, row = tmp_path / "s.json", ("dss-gnn", "best")
+    budget = Budget(shapes=1, rates=6, generations=1, children=1, splits=(0, 1), finalists=0)
     made = [chosen_alone("board", row, split, out, CPU, budget) for split in (0, 1)]
     assert [own.training.lr for own in made] == [0.005, 0.01]
     assert chosen("board", row, out, CPU, budget).training.lr == 0.01
-    assert made[0].config["arm"] == "tuned"
+    assert made[0].config["arm"] == "best"
     assert made[0].training.epochs == budget.final_epochs
-    for other, split in ((replace(budget, finalists=1, final_splits=(0,)), 0), (budget, 2)):
-        with pytest.raises(InputError, match=f"were not judged on split {split} from the start"):
+    small = "whose trials are judged on every split, got board"
+    for other, split, why in ((replace(budget, finalists=1), 0, small), (budget, 2, "got split 2")):
+        with pytest.raises(InputError, match=why):
             chosen_alone("board", row, split, out, CPU, other)
+
+    def too_large(*given, **options):
+        raise torch.OutOfMemoryError("CUDA out of memory. Tried.")
+
+    monkeypatch.setattr(search_module, "train_together", too_large)
+    with pytest.raises(InputError, match="board dss-gnn best: no trial of its search fitted the device"):
+        chosen_alone("board", row, 0, tmp_path / "t.json", CPU, budget)
 
 
 def test_a_choice_holds_on_other_devices(tmp_path, monkeypatch):

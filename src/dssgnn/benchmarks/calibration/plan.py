@@ -11,7 +11,7 @@ from dssgnn.benchmarks.calibration.ablations import ABLATIONS, ablation, dataset
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import JOINT, norm_rows, size_rows
 from dssgnn.benchmarks.calibration.presets import Variant
-from dssgnn.benchmarks.calibration.search import ARMS, TWINS, chosen, chosen_alone, searched_row
+from dssgnn.benchmarks.calibration.search import ARMS, TWINS, check_alone, chosen, chosen_alone, searched_row
 from dssgnn.benchmarks.calibration.systems import SYSTEMS, has_row, setup_of
 from dssgnn.benchmarks.frame import Setup, SweepRow
 from dssgnn.data import names, status_rows
@@ -130,8 +130,15 @@ def alone_rows(
     device: torch.device,
     say: Callable[[str], None],
 ) -> list[SweepRow]:
-    """Searched systems whose configuration every split chooses alone: a row a split."""
-    rows = [
+    """Searched systems whose configuration every split chooses alone: a row a split.
+
+    Raises:
+        InputError: before anything is run, where a system or a split cannot choose alone.
+    """
+    for graph in graphs:
+        for system in systems:
+            check_alone(graph, system, splits)
+    return [
         SweepRow(
             graph,
             method,
@@ -142,12 +149,8 @@ def alone_rows(
         )
         for graph in graphs
         for method, variant in systems
-        if (method, variant) in ARMS
         for split in splits
     ]
-    if not rows:
-        raise InputError(f"--alone is for systems that are searched for: {', '.join(map(' '.join, ARMS))}")
-    return rows
 
 
 def ablation_rows(asked: str, base: str, graphs: Sequence[str]) -> list[SweepRow]:

@@ -100,41 +100,44 @@ def calibration(
     if timed and (len(systems) != 1 or systems[0][1] == "default"):
         raise InputError("--timed is of one system with a variant")
     defaults = [method for method, variant in systems if variant == "default"]
-    if defaults and not ablations and (curves or seeds > 1):
-        raise InputError("--curves and --seeds are of rows with a --variants of their own, got default")
-    if not (numbers or ablations or any(plan.is_searched(system) for system in systems)):
+    for name, given in (("--curves", curves), ("--seeds", seeds > 1)):
+        if given and defaults and not ablations:
+            raise InputError(
+                f"{name} does not go with the variant 'default'; name others with --variants (--rows lists them)"
+            )
+    if alone and not numbers:
+        raise InputError("--alone tests what every split chose, got --splits 0")
+    if not numbers and (ablations or not any(plan.is_searched(system) for system in systems)):
         raise InputError("--splits 0 is for systems that are searched for, and none of these is")
+    place, tell = torch.device(resolve_device(device)), partial(print, flush=True)
+    if ablations:
+        benchmark, table = ABLATION, plan.ablation_rows(ablations, base, graphs)
+    elif alone:
+        benchmark, table = ALONE, plan.alone_rows(graphs, systems, numbers, search, place, tell)
+    else:
+        benchmark, table = CALIBRATION, plan.rows_of(graphs, systems, search, place, tell)
+        if not table and (curves or not defaults):
+            raise InputError("there is no such row of these graphs; --rows lists what there is")
     out = out or Path(f"results/calibration{'_curves' if curves else ''}.json")
     check_results_file(out)
-    place, tell = torch.device(resolve_device(device)), partial(print, flush=True)
-    swept = partial(sweep_in_processes, workers=workers) if workers > 1 else sweep
-    swept = partial(swept, seeds=seeds)
-    if ablations:
-        swept(ABLATION, plan.ablation_rows(ablations, base, graphs), numbers, out, place, tell)
-        return
-    if alone:
-        swept(
-            ALONE, plan.alone_rows(graphs, systems, numbers, search, place, tell), numbers, out, place, tell
-        )
-        return
-    table = plan.rows_of(graphs, systems, search, place, tell)
-    if not table and (curves or "default" not in variants.split(",")):
-        raise InputError("there is no such row of these graphs; --rows lists what there is")
     if curves:
         measure_curves(table, cast(Kind, curves), numbers, out, place, tell)
         return
-    run(
-        graphs,
-        defaults,
-        numbers,
-        out,
-        device=device,
-        seed=seed,
-        say=lambda r: print(
-            f"{r.setting} {r.method} split {r.split}: Brier {r.metrics['brier']:.4f}", flush=True
-        ),
-    )
+    if benchmark is CALIBRATION:
+        run(
+            graphs,
+            defaults,
+            numbers,
+            out,
+            device=device,
+            seed=seed,
+            say=lambda r: print(
+                f"{r.setting} {r.method} split {r.split}: Brier {r.metrics['brier']:.4f}", flush=True
+            ),
+        )
+    swept = partial(sweep_in_processes, workers=workers) if workers > 1 else sweep
+    swept = partial(swept, seeds=seeds)
     if timed:
         timed_sweep(swept, table, numbers, out, place, tell, workers=workers)
     else:
-        swept(CALIBRATION, table, numbers, out, place, tell)
+        swept(benchmark, table, numbers, out, place, tell)

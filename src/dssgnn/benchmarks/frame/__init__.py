@@ -14,6 +14,8 @@ from dssgnn.benchmarks.frame.rows import (
     mean_of,
     mean_run,
     runs_by_row,
+    seeds_of,
+    shared_seeds,
     spread,
     spread_of,
 )
@@ -26,6 +28,6 @@ from dssgnn.benchmarks.frame.workers import sweep_in_processes
 __all__ = [
     "LISTS", "Benchmark", "Key", "Rows", "Runs", "Setup", "SweepRow", "Trained", "all_runs", "by_row",
     "config_of", "config_of_row", "first_member", "mean_of", "mean_run", "missing_splits", "nodes_and_direction",
-    "place_of", "runs_by_row", "seed_of_run", "split_tasks", "spread", "spread_of", "sweep", "sweep_in_processes",
-    "train", "train_together",
+    "place_of", "runs_by_row", "seed_of_run", "seeds_of", "shared_seeds", "split_tasks", "spread", "spread_of", "sweep",
+    "sweep_in_processes", "train", "train_together",
 ]  # fmt: skip

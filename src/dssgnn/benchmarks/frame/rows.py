@@ -10,7 +10,7 @@ from dssgnn.benchmarks.records import Record
 
 __all__ = [
     "LISTS", "Key", "Rows", "Runs", "all_runs", "by_row", "config_of_row", "mean_of", "mean_run", "runs_by_row",
-    "spread", "spread_of",
+    "seeds_of", "shared_seeds", "spread", "spread_of",
 ]  # fmt: skip
 
 LISTS = "lists"  # of a record's configuration, what metrics cannot hold
@@ -71,6 +71,18 @@ def by_row(
     return {key: mean_run(own) for key, own in found if own}
 
 
+def seeds_of(runs: Iterable[dict[int, Record]]) -> set[int | None]:
+    """The seeds of some runs; one that was run on several devices is one."""
+    return {record.seed for run in runs for record in run.values()}
+
+
+def shared_seeds(ours: Runs, theirs: Runs) -> tuple[Runs, Runs]:
+    """The runs of two rows whose seed the other has too."""
+    seeds = {seed for _, seed in ours} & {seed for _, seed in theirs}
+    mine, other = ({key: own for key, own in side.items() if key[1] in seeds} for side in (ours, theirs))
+    return mine, other
+
+
 def mean_run(runs: list[dict[int, Record]]) -> dict[int, Record]:
     """Runs of the same splits as one: the first's records with means of the metrics that all have.
 
@@ -88,7 +100,7 @@ def _mean_record(runs: list[Record]) -> Record:
         name: statistics.fmean(statistics.fmean(run.metrics[name] for run in own) for own in seeds.values())
         for name in names
     }
-    return replace(runs[0], metrics={**means, "runs": float(len(runs))})
+    return replace(runs[0], metrics={**means, "runs": float(len(seeds))})
 
 
 def config_of_row(record: Record, but: Iterable[str] = ()) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from dssgnn.benchmarks.records import Record, merge_records, read_records
 from dssgnn.errors import InputError
 from dssgnn.training import NodeTask, TrainingResult
 
-__all__ = ["Budget", "chosen", "chosen_alone", "search", "searched_row"]
+__all__ = ["Budget", "check_alone", "chosen", "chosen_alone", "search", "searched_row"]
 
 Row = tuple[str, str]
 Scores = dict[str, tuple[list[float], str]]  # by configuration: of every split, and the device
@@ -174,19 +174,39 @@ def chosen_alone(
     """What a split's own validation nodes choose among the trials of a search, the other splits having no say.
 
     Raises:
-        InputError: where trials were not judged on every split, so that a split cannot choose alone.
+        InputError: as `check_alone` does, and where no trial fitted the device.
     """
+    check_alone(dataset, row, [split], budget)
     rounds = _Rounds(dataset, row, budget, out, device, say)
     b = rounds.budget
-    if b.finalists or split not in b.splits:
-        raise InputError(
-            f"{dataset}: its trials were not judged on split {split} from the start; it cannot choose alone"
-        )
     _search(rounds)
     tried = {text: values for text, values in rounds.tried.items() if values}
+    if not tried:
+        raise InputError(f"{dataset} {' '.join(row)}: no trial of its search fitted the device")
     config = json.loads(min(tried, key=lambda text: tried[text][b.splits.index(split)]))
     made = rounds.arm.setup(config, b.final_epochs, b.final_patience)
     return replace(made, config={**made.config, "arm": row[1]})
+
+
+def check_alone(dataset: str, row: Row, splits: Iterable[int], budget: Budget | None = None) -> None:
+    """Check that splits can choose alone: among trials that were fixed beforehand, and judged on every split.
+
+    Bred trials are none of these: a mean over all splits had decided which they are.
+    """
+    fixed = [" ".join(known) for known, arm in ARMS.items() if arm.starts]
+    if row not in ARMS or not ARMS[row].starts:
+        raise InputError(
+            f"--alone is for {' and '.join(fixed)}, whose trials are declared, got {' '.join(row)}"
+        )
+    budget = budget or Budget.of(nodes_and_direction(dataset)[0])
+    if budget.finalists:
+        raise InputError(
+            f"--alone is for small graphs, whose trials are judged on every split, got {dataset}"
+        )
+    for split in splits:
+        if split not in budget.splits:
+            last = max(budget.splits)
+            raise InputError(f"{dataset}: its trials were judged on splits 0 to {last}, got split {split}")
 
 
 def searched_row(row: Row) -> Row:

@@ -7,7 +7,18 @@ from dssgnn.benchmarks.calibration.measuring import ALONE
 from dssgnn.benchmarks.calibration.plan import ALONE_WORDS
 from dssgnn.benchmarks.calibration.search.space import ARMS
 from dssgnn.benchmarks.calibration.tables.pairs import fresh_runs
-from dssgnn.benchmarks.frame import Rows, by_row, config_of_row, mean_of, spread_of
+from dssgnn.benchmarks.frame import (
+    Key,
+    Runs,
+    by_row,
+    config_of_row,
+    mean_of,
+    mean_run,
+    runs_by_row,
+    seeds_of,
+    shared_seeds,
+    spread_of,
+)
 from dssgnn.benchmarks.markdown import ABSENT, markdown
 from dssgnn.benchmarks.records import Record
 
@@ -50,25 +61,32 @@ def _chosen(records: list[Record]) -> str:
 
 
 def _alone(records: list[Record]) -> str:
-    """Searched rows beside what they score where every split chooses by its own validation nodes."""
-    rows = by_row(records, "calibration", fresh_runs)
-    alone: Rows = {}
-    for (dataset, method, label), splits in by_row(records, ALONE.name).items():
+    """Searched rows beside what they score where every split chooses by its own validation nodes, over the same seeds.
+
+    The first seed is left out where there are others, as it is the one that was looked at when choosing.
+    """
+    rows = runs_by_row(records, "calibration")
+    alone: dict[Key, Runs] = {}
+    for (dataset, method, label), runs in runs_by_row(records, ALONE.name).items():
         variant, _, _ = label.partition(ALONE_WORDS)
-        alone.setdefault((dataset, method, variant), {}).update(splits)
+        for run, splits in runs.items():
+            alone.setdefault((dataset, method, variant), {}).setdefault(run, {}).update(splits)
     lines = []
-    for key, theirs in sorted(alone.items()):
-        ours = {split: own for split, own in rows.get(key, {}).items() if split in theirs}
-        if ours.keys() != theirs.keys():
+    for key, found in sorted(alone.items()):
+        whole = {run: own for run, own in found.items() if len(own) == max(map(len, found.values()))}
+        sides = [fresh_runs(key, side) for side in shared_seeds(rows.get(key, {}), whole)]
+        if not all(sides) or not sides[0][0].keys() >= sides[1][0].keys():
             continue
+        ours, theirs = (mean_run([{s: own[s] for s in sides[1][0]} for own in side]) for side in sides)
         same = sum(config_of_row(ours[s]) == config_of_row(theirs[s]) for s in ours)
         gap = mean_of(theirs, "brier") - mean_of(ours, "brier")
         texts = [spread_of(splits, "brier") for splits in (ours, theirs)]
-        lines.append([*key, *texts, f"{gap:+.4f}", f"{same}/{len(ours)}"])
+        lines.append([*key, str(len(seeds_of(sides[1]))), *texts, f"{gap:+.4f}", f"{same}/{len(ours)}"])
     header = [
         "dataset",
         "system",
         "variant",
+        "runs a split",
         "one choice for all",
         "each split alone",
         "difference",

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.norms import JOINT, KINDS, Control, Kind, control_of, label_of
-from dssgnn.benchmarks.frame import config_of_row, mean_run, runs_by_row, spread
+from dssgnn.benchmarks.frame import config_of_row, mean_run, runs_by_row, seeds_of, shared_seeds, spread
 from dssgnn.benchmarks.markdown import ABSENT, markdown, starred, tested
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
@@ -52,14 +52,15 @@ def compared(records: list[Record], kind: Kind, control: Control, again: bool = 
             rows.get((dataset, "dss-gnn", label), {})
             for label in (label_of(*kind), control_of(kind[0], control))
         )
-        seeds = {seed for _, seed in ours} & {seed for _, seed in theirs} - ({0} if again else set())
-        sides = [[own for (_, seed), own in side.items() if seed in seeds] for side in (ours, theirs)]
-        if not seeds or sides[0][0].keys() != sides[1][0].keys() or len(sides[0][0]) < 2:
+        shared = shared_seeds(ours, theirs)
+        sides = [[own for (_, seed), own in side.items() if seed or not again] for side in shared]
+        if not all(sides) or sides[0][0].keys() != sides[1][0].keys() or len(sides[0][0]) < 2:
             continue
         configs = [config_of_row(next(iter(side[0].values())), but) for side in sides]
         if configs[0] == configs[1]:
             mine, other = (_metrics(mean_run(side)) for side in sides)
-            lines.append((dataset, len(seeds), mine, other, compare_paired(mine["brier"], other["brier"])))
+            runs = len(seeds_of(sides[0]))
+            lines.append((dataset, runs, mine, other, compare_paired(mine["brier"], other["brier"])))
     corrected = holm([line[-1].p_value for line in lines])
     return [Pairs(*line, p) for line, p in zip(lines, corrected, strict=True)]
 

@@ -5,7 +5,14 @@ from typing import NamedTuple
 
 from dssgnn.benchmarks.calibration.defaults import DATASETS
 from dssgnn.benchmarks.calibration.search import ARMS, OURS, TWINS
-from dssgnn.benchmarks.frame import Key, Runs, config_of_row, mean_run, runs_by_row
+from dssgnn.benchmarks.frame import (
+    Key,
+    Runs,
+    config_of_row,
+    mean_run,
+    runs_by_row,
+    seeds_of,
+)
 from dssgnn.benchmarks.markdown import ABSENT, markdown, starred, tested
 from dssgnn.benchmarks.records import Record
 from dssgnn.metrics import PairedComparison, compare_paired, holm
@@ -54,7 +61,8 @@ def comparisons(records: list[Record]) -> dict[tuple[str, str], list[Comparison]
             means = [
                 [record.metrics["brier"] for _, record in sorted(mean_run(side).items())] for side in sides
             ]
-            found.append((dataset, (len(sides[0]), len(sides[1])), compare_paired(*means)))
+            runs = (len(seeds_of(sides[0])), len(seeds_of(sides[1])))
+            found.append((dataset, runs, compare_paired(*means)))
         corrected = holm([c.p_value for _, _, c in found])
         compared[system] = [Comparison(*each, p) for each, p in zip(found, corrected, strict=True)]
     return compared
