@@ -77,6 +77,17 @@ def test_output_and_gradients_are_the_dense_ones(
         torch.testing.assert_close(got, want, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.parametrize(("base", "taken"), [("gcn", SparseFeatures), ("sage", Tensor)])
+def test_a_hybrid_gives_its_base_what_it_takes(
+    base: str, taken: type, x: Tensor, graph: GraphOperator
+) -> None:
+    model = DSSHybrid(make_encoder(base, WORDS, 8, 3).double(), network())
+    seen: list[object] = []
+    model.base.register_forward_pre_hook(lambda _, args: seen.append(args[0]))
+    model(SparseFeatures.from_dense(x), graph)
+    assert isinstance(seen[0], taken)
+
+
 def test_input_dropout_keeps_zeros_and_scales_the_rest(x: Tensor, graph: GraphOperator) -> None:
     model = network(input_dropout=0.25).train()
     seen: list[SparseFeatures] = []

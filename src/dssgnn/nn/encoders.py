@@ -9,6 +9,7 @@ from torch_geometric.nn import models
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, SparseFeatures
+from dssgnn.nn.features import suited_features
 from dssgnn.validation import FeatureCheck
 
 __all__ = ["ENCODERS", "Deterministic", "make_encoder"]
@@ -86,7 +87,5 @@ class Deterministic(nn.Module):
             graph = graph.edge_index
         else:
             self._check(x)
-        if isinstance(x, SparseFeatures) and not self.sparse_features:
-            x = x.dense()
-        logits: Tensor = self.encoder(x, graph)
+        logits: Tensor = self.encoder(suited_features(self.encoder, x), graph)
         return ChaosExpansion(logits[:, None])

@@ -1,12 +1,12 @@
 """What a first layer does with features, dense or sparse."""
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from dssgnn.graph import SparseFeatures, sparse_linear
 from dssgnn.nn.dropout import dropout
 from dssgnn.nn.linear import linear
 
-__all__ = ["drop_features", "linear_features"]
+__all__ = ["drop_features", "linear_features", "suited_features"]
 
 
 def drop_features(x: Tensor | SparseFeatures, rate: float, training: bool) -> Tensor | SparseFeatures:
@@ -19,3 +19,10 @@ def drop_features(x: Tensor | SparseFeatures, rate: float, training: bool) -> Te
 def linear_features(x: Tensor | SparseFeatures, weight: Tensor) -> Tensor:
     """``x @ weight`` for features ``[N, d]`` and ``weight [d, d']``."""
     return sparse_linear(x, weight) if isinstance(x, SparseFeatures) else linear(x, weight)
+
+
+def suited_features(encoder: nn.Module, x: Tensor | SparseFeatures) -> Tensor | SparseFeatures:
+    """``x`` as ``encoder`` takes it: dense, unless it says that it also takes `SparseFeatures`."""
+    if isinstance(x, SparseFeatures) and not getattr(encoder, "sparse_features", False):
+        return x.dense()
+    return x

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
 from dssgnn.graph import GraphOperator, OperatorCache, SparseFeatures
+from dssgnn.nn.features import suited_features
 from dssgnn.nn.network import DSSGNN
 from dssgnn.validation import FeatureCheck, check_choice, check_count
 
@@ -63,7 +64,7 @@ class DSSHybrid(nn.Module):
         2
     """
 
-    sparse_features = True  # also takes `SparseFeatures`; the base is given them dense
+    sparse_features = True  # also takes `SparseFeatures`; a base that does not is given them dense
     epoch: Tensor
 
     def __init__(
@@ -115,7 +116,7 @@ class DSSHybrid(nn.Module):
         """Expand the combined logits; the base is given the graph's edges as they were read."""
         operator = self._operator(graph, x)
         self._check(x, operator.num_nodes)
-        logits = self.base(x.dense() if isinstance(x, SparseFeatures) else x, operator.edge_index)
+        logits = self.base(suited_features(self.base, x), operator.edge_index)
         if self.warming_up:
             return ChaosExpansion(logits[:, None], self.branch.quadrature_size)
         branch = self.branch(x, operator)
