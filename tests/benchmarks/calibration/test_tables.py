@@ -236,6 +236,8 @@ def test_readouts():
     plain = {"brier_mean": 0.21, "chaos_energy": 0.5}
     records = rows("dss-gnn", "published", [0.20, 0.22], **plain, disagreement=0.001)
     records += rows("dss-gnn", "best", [0.20], **plain) + rows("gcn", "paper", [0.2], **plain)
+    for without_order in ("best-p0", "twin-p0", "twin-p0-penalty"):
+        records += rows("dss-gnn", without_order, [0.20], **plain)
     assert table("ablation-readouts", records)[2:] == [
         "| cora | dss-gnn | best | 1 | 0.0100 | – | – | – | 0.5000 ± 0.0000 |",
         "| cora | dss-gnn | published | 2 | 0.0100 | 0.0002 | 0.10 | 0.03 | 0.5000 ± 0.0000 |",
