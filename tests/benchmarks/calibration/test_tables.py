@@ -377,7 +377,9 @@ def test_targets_are_counted():
         )
     ]
     text = TABLES["calibration-targets"][1](best + gcn + gat + times)
-    cells = {line.split(" | ")[0][2:]: line.split(" | ")[-1][:-2] for line in text.splitlines()[2:]}
+    lines = [line[2:-2].split(" | ") for line in text.splitlines()[2:]]
+    cells = {what: measured for what, _, measured, _ in lines}
+    verdicts = {what: met for what, _, _, met in lines}
     assert cells["`best` below the paper's DSS-GNN, mean test Brier"] == "9 of 10 (not cora)"
     (others,) = [text for what, text in cells.items() if what.startswith("`best` below every other system")]
     assert others == "9 of 10 (not cora)"
@@ -386,6 +388,9 @@ def test_targets_are_counted():
     assert cells[f"gcn `paper` {near}"] == "accuracy 10 of 10; brier 10 of 10"
     assert cells[f"gat `paper` {near}"].startswith("accuracy 10 of 10; brier 0 of 10 (not cora,")
     assert "200 s (gcn paper, 10 graphs)" in text
+    missed = {"`best` above another system by at most", f"gat `paper` {near}"}
+    assert {what for what, met in verdicts.items() if met == "missed"} == missed
+    assert {*verdicts.values()} == {"met", "missed"}
     assert (
         TABLES["calibration-time"][1](best + times).splitlines()[3]
         == "| gcn | paper | 10 | 10 | 2 | a GPU | 200 |"
@@ -410,6 +415,35 @@ def test_targets_are_counted():
     text = TABLES["calibration-targets"][1](best + scaled)
     assert "+0.0400 (texas, gat paper with a temperature)" in text
     assert "9 of 10 (not cora)" in TABLES["calibration-targets"][1](best)  # nobody else was run
+
+
+def verdicts_of(records):
+    lines = [line[2:-2].split(" | ") for line in TABLES["calibration-targets"][1](records).splitlines()[2:]]
+    return [met for _, _, _, met in lines]
+
+
+@pytest.mark.parametrize(
+    ("lost", "verdicts"),
+    [
+        (1, ["met", "met", "missed"]),
+        (2, ["missed", "met", "missed"]),
+        (3, ["missed", "missed", "missed"]),
+        (0, ["met", "met", "met"]),
+    ],
+)
+def test_a_target_is_met_or_missed(lost, verdicts):
+    """Nine of ten against the paper, eight of ten against others, nowhere above one by more than 0.01."""
+    records = []
+    for i, dataset in enumerate(PRESENT):
+        ours = published()[dataset]["dss-gnn"]["brier"] + (0.02 if i < lost else -0.02)
+        theirs = ours + (-0.02 if i < lost else 0.02)
+        records += rows("dss-gnn", "best", [ours] * 10, dataset)
+        records += rows("bernnet", "paper", [theirs] * 10, dataset)
+    assert verdicts_of(records) == verdicts
+    near = [replace(r, metrics={**r.metrics, "brier": r.metrics["brier"] - 0.009}) for r in records[:10]]
+    assert (
+        verdicts_of(near + rows("bernnet", "paper", [records[0].metrics["brier"] - 0.018] * 10))[2] == "met"
+    )
 
 
 def test_targets_are_of_the_runs_that_are_compared():
