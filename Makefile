@@ -32,6 +32,8 @@ calibration: setup
 	$(CALIBRATION) --methods all --variants all --workers $(WORKERS)
 	$(CALIBRATION) --methods dss-gnn,gcn-res,tfe-gnn --variants best,best-p0,twin-p0,twin-p0-penalty,tuned --seeds 3 --workers $(WORKERS)
 	$(CALIBRATION) --methods bernnet,chebnet,gcn-res --variants paper,earlier --datasets texas,cornell,wisconsin --seeds 3 --workers $(WORKERS)
+	$(CALIBRATION) --methods dss-gnn,tfe-gnn --variants best,best-p0,twin-p0,twin-p0-penalty,tuned --datasets texas --seeds 10 --workers $(WORKERS)
+	$(CALIBRATION) --methods bernnet --variants paper --datasets texas --seeds 10
 	$(CALIBRATION) --alone --methods dss-gnn --variants best,best-p0 --datasets texas,cornell,wisconsin --seeds 3 --workers $(WORKERS)
 	$(CALIBRATION) --ablations all --workers $(WORKERS)
 	$(CALIBRATION) --ablations start-joint,start-size --seeds 3 --workers $(WORKERS)
