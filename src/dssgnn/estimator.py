@@ -1,9 +1,8 @@
 """`DSSClassifier`: from a graph to a model that can be trusted, in scikit-learn's manners."""
 
 import copy
-import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -15,57 +14,26 @@ from torch import Tensor, nn
 from torch_geometric.data import Data
 
 from dssgnn.answers import node_frame, node_scores, part_metrics, to_numpy
-from dssgnn.data import FeatureEncoding, LoadedGraph, Split, check_graph, read_graph
+from dssgnn.data import LoadedGraph, check_graph, read_graph
 from dssgnn.data.splits import resolve_split
 from dssgnn.devices import resolve_device
 from dssgnn.errors import InputError
 from dssgnn.expansion import ChaosExpansion
+from dssgnn.fitted import FittedState
 from dssgnn.graph import GraphOperator, SparseFeatures, sparse_where_faster
 from dssgnn.metrics import calibration_metrics
-from dssgnn.scaling import Scaling, fit_scaling
+from dssgnn.parameters import Parameters
+from dssgnn.scaling import fit_scaling
 from dssgnn.scores import propagate, propagation_operator
 from dssgnn.search import Search, Trial, halving
 from dssgnn.systems import Architecture, make_system
 from dssgnn.training import NodeTask, TrainingConfig, fit, seeded
 from dssgnn.validation import check_count
 
-__all__ = ["DSSClassifier", "FittedState", "operator_options"]
+__all__ = ["DSSClassifier", "operator_options"]
 
 
-@dataclass(frozen=True, eq=False)
-class FittedState:
-    """What a fit leaves behind, beside the model; it is what a model folder holds.
-
-    Attributes:
-        encoding: of features and classes.
-        scaling: of the features.
-        graph: name, nodes and edges of the training graph.
-        edge_index: its edges ``[2, E]``, or ``None`` where they were left out of a folder.
-        edge_weight: their weights, or ``None``.
-        y: its labels ``[N]``, -1 unknown.
-        split: the three parts.
-        split_origin: where the parts came from, in words.
-        predictions: one row a node of the training graph.
-        metrics: by part, of training, and of the model.
-        history: one dict an epoch.
-        parameters: of the estimator when it was fitted; `DSSClassifier.set_params` does not reach them.
-    """
-
-    encoding: FeatureEncoding
-    scaling: Scaling
-    graph: dict[str, Any]
-    edge_index: NDArray[np.int64] | None
-    edge_weight: NDArray[np.float32] | None
-    y: NDArray[np.int64]
-    split: Split
-    split_origin: str
-    predictions: pd.DataFrame
-    metrics: dict[str, Any]
-    history: list[dict[str, float]]
-    parameters: dict[str, Any]
-
-
-class DSSClassifier:
+class DSSClassifier(Parameters):
     """Node classification with uncertainty.
 
     Args:
@@ -140,30 +108,6 @@ class DSSClassifier:
         for name, value in locals().items():
             if name != "self":
                 setattr(self, name, value)
-
-    # The estimator contract
-
-    @classmethod
-    def _parameter_names(cls) -> list[str]:
-        return [name for name in inspect.signature(cls.__init__).parameters if name != "self"]
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """The parameters, by name."""
-        return {name: getattr(self, name) for name in self._parameter_names()}
-
-    def set_params(self, **parameters: Any) -> "DSSClassifier":
-        """Change parameters; what was learned stays until the next `fit`."""
-        known = self._parameter_names()
-        for name, value in parameters.items():
-            if name not in known:
-                raise InputError(f"unknown parameter {name!r}, expected one of {', '.join(known)}")
-            setattr(self, name, value)
-        return self
-
-    def __repr__(self) -> str:
-        defaults = {n: p.default for n, p in inspect.signature(type(self).__init__).parameters.items()}
-        changed = (f"{n}={v!r}" for n, v in self.get_params().items() if v != defaults[n])
-        return f"{type(self).__name__}({', '.join(changed)})"
 
     # Learning
 

@@ -3,7 +3,7 @@
 import json
 import os
 from pathlib import Path
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,7 +14,8 @@ from dssgnn.checkpoint import load_tensors
 from dssgnn.data import FeatureEncoding, Split
 from dssgnn.devices import resolve_device
 from dssgnn.errors import InputError
-from dssgnn.estimator import DSSClassifier, FittedState, operator_options
+from dssgnn.estimator import DSSClassifier, operator_options
+from dssgnn.fitted import FittedState
 from dssgnn.graph import GraphOperator
 from dssgnn.model_folder.contents import (
     blaming,
@@ -53,7 +54,7 @@ def load_folder(kind: type[Estimator], folder: Path | str) -> Estimator:
         parameters = dict(config["parameters"])
         parameters["filter_orders"] = tuple(parameters["filter_orders"])
         # A model moves: it runs on what the machine that loads it has.
-        estimator = cast(Estimator, kind().set_params(**(parameters | {"device": "auto"})))
+        estimator = kind().set_params(**(parameters | {"device": "auto"}))
         _check_parameters(estimator)
         encoding = FeatureEncoding.from_json(json.dumps(config["encoding"]))
         features = encoding.num_features
