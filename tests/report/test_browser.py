@@ -211,6 +211,8 @@ def test_light_and_dark(browser: Any, reports: dict[str, Path]) -> None:
     assert night != day
     dark.page.locator("#theme").press("Enter")
     assert dark.page.evaluate(ground) == day
+    # Chromium writes a page's storage in another process, later on a busy machine.
+    dark.page.wait_for_timeout(500)
     dark.page.reload()
     assert dark.page.evaluate(ground) == day  # remembered
     light.page.locator("#theme").click()
